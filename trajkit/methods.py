@@ -1,0 +1,58 @@
+"""The `Method` protocol and the registry by which runner, contract tests and explorer find every method."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Protocol, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict
+
+from trajkit.errors import ParameterError
+from trajkit.release import Release
+from trajkit.trajectories import Trajectories
+
+
+class MethodConfig(BaseModel):
+    """Base of every method's typed parameters: frozen, unknown names refused, no silent conversion."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+@runtime_checkable
+class Method(Protocol):
+    """fit, then release. ``fit`` never changes its input; learned attributes end in ``_``."""
+
+    config: MethodConfig
+
+    def fit(self, train: Trajectories, *, seed: int) -> Method:
+        """Learn from ``train``; every random draw derives from ``seed``."""
+        ...
+
+    def release(self, n: int | None, *, seed: int) -> Release:
+        """Return ``n`` trajectories (anonymizers: ``None`` only) with their guarantee."""
+        ...
+
+
+# name -> "module:class"; the class has an attribute ``Config`` (a MethodConfig) and takes one instance of it
+METHODS: dict[str, str] = {
+    "uniform": "trajkit.baselines:Uniform",
+    "straight": "trajkit.baselines:StraightLines",
+    "real": "trajkit.baselines:RealData",
+    "diffusion": "trajkit.deep.diffusion:Diffusion",
+}
+
+
+def method_class(name: str) -> Any:
+    """Return the class registered under ``name``. Raises ParameterError naming the known ones."""
+    if name not in METHODS:
+        raise ParameterError(f"method {name!r} is unknown: use one of {', '.join(METHODS)}")
+    module, _, attribute = METHODS[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def make_method(name: str, **parameters: Any) -> Method:
+    """Build a method from its name and parameters; pydantic's complaints become one ParameterError."""
+    from trajkit.parameters import checked
+
+    cls = method_class(name)
+    return cls(checked(cls.Config, parameters, where=f"method {name}"))

@@ -1,0 +1,1 @@
+"""What a release promises, and the arithmetic behind it."""
