@@ -36,7 +36,10 @@ class DropReport:
 
     def __post_init__(self) -> None:
         gone = np.array(list(self.dropped.values()) or [[0, 0]]).sum(axis=0)
-        if self.trajectories_in + self.created != self.trajectories_out + gone[0] or self.points_in != self.points_out + gone[1]:
+        if (
+            self.trajectories_in + self.created != self.trajectories_out + gone[0]
+            or self.points_in != self.points_out + gone[1]
+        ):
             raise DataContractError(f"step {self.step!r} lost rows without reporting them: {asdict(self)}")
 
     def as_dict(self) -> dict[str, Any]:
@@ -44,11 +47,24 @@ class DropReport:
         return asdict(self)
 
 
-def finish(before: Trajectories, after: Trajectories, step: str, settings: dict[str, Any], dropped: dict[str, tuple[int, int]], **extra: Any) -> tuple[Trajectories, DropReport]:
+def finish(
+    before: Trajectories,
+    after: Trajectories,
+    step: str,
+    settings: dict[str, Any],
+    dropped: dict[str, tuple[int, int]],
+    **extra: Any,
+) -> tuple[Trajectories, DropReport]:
     """Write the report of a step and append it to the result's ``meta.steps`` (zero rows are left out)."""
     report = DropReport(
-        step, settings, len(before), len(after), before.n_points, after.n_points,
-        {reason: [int(a), int(b)] for reason, (a, b) in dropped.items() if a or b}, **extra,
+        step,
+        settings,
+        len(before),
+        len(after),
+        before.n_points,
+        after.n_points,
+        {reason: [int(a), int(b)] for reason, (a, b) in dropped.items() if a or b},
+        **extra,
     )
     return after.with_meta(steps=(*before.meta.steps, report.as_dict())), report
 
@@ -58,8 +74,12 @@ def _keep_points(trajs: Trajectories, keep: np.ndarray) -> Trajectories:
     lengths = np.bincount(trajs.traj_of_point[keep], minlength=len(trajs))
     alive = lengths > 0
     return replace(
-        trajs, lonlat=trajs.lonlat[keep], offsets=concatenate_offsets(lengths[alive]), t=None if trajs.t is None else trajs.t[keep],
-        user=trajs.user[alive], traj_ids=trajs.traj_ids[alive],
+        trajs,
+        lonlat=trajs.lonlat[keep],
+        offsets=concatenate_offsets(lengths[alive]),
+        t=None if trajs.t is None else trajs.t[keep],
+        user=trajs.user[alive],
+        traj_ids=trajs.traj_ids[alive],
     )
 
 
@@ -102,8 +122,19 @@ def resample(trajs: Trajectories, *, interval_s: float) -> tuple[Trajectories, D
         when = base + np.add.reduceat(t - np.repeat(base, size), at) // size
     else:
         lonlat, when = trajs.lonlat, t
-    after = replace(trajs, lonlat=lonlat, t=when, offsets=concatenate_offsets(np.bincount(trajs.traj_of_point[at], minlength=len(trajs))))
-    return finish(trajs, after, "resample", {"interval_s": interval_s}, {"merged into a time bin": (0, trajs.n_points - after.n_points)})
+    after = replace(
+        trajs,
+        lonlat=lonlat,
+        t=when,
+        offsets=concatenate_offsets(np.bincount(trajs.traj_of_point[at], minlength=len(trajs))),
+    )
+    return finish(
+        trajs,
+        after,
+        "resample",
+        {"interval_s": interval_s},
+        {"merged into a time bin": (0, trajs.n_points - after.n_points)},
+    )
 
 
 def split_at_gaps(trajs: Trajectories, *, gap_s: float) -> tuple[Trajectories, DropReport]:
@@ -114,7 +145,9 @@ def split_at_gaps(trajs: Trajectories, *, gap_s: float) -> tuple[Trajectories, D
     parent = trajs.traj_of_point[starts] if len(starts) else starts
     order = np.arange(len(starts)) - np.searchsorted(parent, parent)
     after = replace(
-        trajs, offsets=np.append(starts, trajs.n_points).astype(np.int64), user=trajs.user[parent],
+        trajs,
+        offsets=np.append(starts, trajs.n_points).astype(np.int64),
+        user=trajs.user[parent],
         traj_ids=np.array([f"{a}_{k}" for a, k in zip(trajs.traj_ids[parent], order, strict=True)], dtype=str),
     )
     return finish(trajs, after, "split_at_gaps", {"gap_s": gap_s}, {}, created=len(after) - len(trajs))
@@ -124,10 +157,18 @@ def truncate(trajs: Trajectories, *, max_points: int) -> tuple[Trajectories, Dro
     """Keep the first ``max_points`` points of each trajectory (SoK step 4)."""
     local = np.arange(trajs.n_points) - np.repeat(trajs.starts, trajs.lengths)
     after = _keep_points(trajs, local < max_points)
-    return finish(trajs, after, "truncate", {"max_points": max_points}, {"point past the limit": (0, trajs.n_points - after.n_points)})
+    return finish(
+        trajs,
+        after,
+        "truncate",
+        {"max_points": max_points},
+        {"point past the limit": (0, trajs.n_points - after.n_points)},
+    )
 
 
-def filter_length(trajs: Trajectories, *, min_points: int = 1, max_points: int | None = None) -> tuple[Trajectories, DropReport]:
+def filter_length(
+    trajs: Trajectories, *, min_points: int = 1, max_points: int | None = None
+) -> tuple[Trajectories, DropReport]:
     """Keep trajectories with at least ``min_points`` and at most ``max_points`` points. Raises DataContractError if none is left."""
     short = trajs.lengths < min_points
     long = trajs.lengths > max_points if max_points is not None else np.zeros(len(trajs), dtype=bool)
@@ -156,10 +197,16 @@ def duplicate_fixes(trajs: Trajectories, *, policy: str = "first") -> tuple[Traj
     first[1:] = (np.diff(t) != 0) | (np.diff(trajs.traj_of_point) != 0)
     at = np.flatnonzero(first)
     repeat = np.flatnonzero(~first)
-    conflict = int((trajs.lonlat[repeat] != trajs.lonlat[at[np.searchsorted(at, repeat) - 1]]).any(axis=1).sum()) if len(repeat) else 0
+    conflict = (
+        int((trajs.lonlat[repeat] != trajs.lonlat[at[np.searchsorted(at, repeat) - 1]]).any(axis=1).sum())
+        if len(repeat)
+        else 0
+    )
     if policy == "error" and len(repeat):
         names = trajs.traj_ids[trajs.traj_of_point[repeat[:3]]]
-        raise DataContractError(f"{len(repeat)} fixes repeat the time of the one before (first in {', '.join(names)}), {conflict} of them at another place: choose policy first or mean")
+        raise DataContractError(
+            f"{len(repeat)} fixes repeat the time of the one before (first in {', '.join(names)}), {conflict} of them at another place: choose policy first or mean"
+        )
     after = _keep_points(trajs, first)
     if policy == "mean" and len(at):
         size = np.diff(np.append(at, trajs.n_points))
@@ -206,5 +253,7 @@ def to_fixed_length(trajs: Trajectories, *, length: int) -> np.ndarray:
 
 def _need_time(trajs: Trajectories, step: str) -> np.ndarray:
     if trajs.t is None:
-        raise DataContractError(f"{trajs.meta.dataset} has no times, which {step} needs: map a time column, or leave the step out")
+        raise DataContractError(
+            f"{trajs.meta.dataset} has no times, which {step} needs: map a time column, or leave the step out"
+        )
     return trajs.t

@@ -21,7 +21,9 @@ def child_seed(root: int, *path: str | int) -> int:
     Raises ParameterError for an unknown stream or a root that is not a non-negative integer.
     """
     if isinstance(root, bool) or not isinstance(root, (int, np.integer)) or root < 0:
-        raise ParameterError(f"seed must be a non-negative integer, got {root!r}: write it as a plain number in the params file")
+        raise ParameterError(
+            f"seed must be a non-negative integer, got {root!r}: write it as a plain number in the params file"
+        )
     if not path or path[0] not in STREAMS:
         raise ParameterError(f"random stream {path[:1]!r} is unknown: use one of {', '.join(STREAMS)}")
     text = "/".join([str(int(root)), *map(str, path)])

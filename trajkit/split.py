@@ -31,14 +31,18 @@ def fold(trajs: Trajectories, index: int, *, unit: str = "trajectory") -> Fold:
     are fewer than five units, DataContractError.
     """
     if not 0 <= index < N_FOLDS:
-        raise ParameterError(f"fold {index} does not exist: there are {N_FOLDS}, counted from 0 (SEEDS is at most {N_FOLDS})")
+        raise ParameterError(
+            f"fold {index} does not exist: there are {N_FOLDS}, counted from 0 (SEEDS is at most {N_FOLDS})"
+        )
     if unit not in ("trajectory", "user"):
         raise ParameterError(f"split unit {unit!r} is unknown: use trajectory or user")
     ordered = trajs.sorted_by_id()
     names = ordered.user_ids[ordered.user] if unit == "user" else ordered.traj_ids
     units, member = np.unique(names, return_inverse=True) if unit == "user" else (names, np.arange(len(names)))
     if len(units) < N_FOLDS:
-        raise DataContractError(f"{trajs.meta.dataset} has {len(units)} {unit}(s), too few for {N_FOLDS} folds: use more data")
+        raise DataContractError(
+            f"{trajs.meta.dataset} has {len(units)} {unit}(s), too few for {N_FOLDS} folds: use more data"
+        )
     _, test_units = list(KFold(N_FOLDS, shuffle=True, random_state=FOLD_SEED).split(units))[index]
     in_test = np.isin(member, test_units)
     return Fold(index, unit, ordered.take(~in_test), ordered.take(in_test))

@@ -5,6 +5,7 @@ Point arrays are contiguous; trajectory ``i`` is the slice ``offsets[i]:offsets[
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -143,6 +144,15 @@ class Trajectories:
         """Return the trajectories in string order of their ids, the order in which folds are drawn."""
         return self.take(np.argsort(self.traj_ids.astype(str), kind="stable"))
 
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of every array and id: two sets with the same fingerprint hold the same records in the same order."""
+        digest = hashlib.sha256()
+        for array in (self.lonlat, self.offsets, np.zeros(0) if self.t is None else self.t, self.user):
+            digest.update(f"{array.dtype}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update("\n".join([*map(str, self.user_ids), "", *map(str, self.traj_ids)]).encode())
+        return digest.hexdigest()
+
     # ---- the contract -------------------------------------------------------------------------------------------
 
     def violations(self, *, min_points: int = 1, inside_box: bool = True) -> list[Violation]:
@@ -167,22 +177,42 @@ class Trajectories:
             and (self.t is None or len(self.t) == len(self.lonlat))
         )
         if not shapes_ok:
-            return [Violation("array shapes do not fit together", 1, (self.meta.dataset,), "offsets must start at 0, rise, and end at the number of points")]
+            return [
+                Violation(
+                    "array shapes do not fit together",
+                    1,
+                    (self.meta.dataset,),
+                    "offsets must start at 0, rise, and end at the number of points",
+                )
+            ]
         rule(f"fewer than {min_points} point(s)", self.lengths < min_points, "filter by length first", self.traj_ids)
         duplicated = pd.Series(self.traj_ids).duplicated().to_numpy()
         rule("trajectory id used twice", duplicated, "make ids unique or map the right column", self.traj_ids)
-        rule("user index out of range", (self.user < 0) | (self.user >= len(self.user_ids)), "user indexes user_ids", self.traj_ids)
+        rule(
+            "user index out of range",
+            (self.user < 0) | (self.user >= len(self.user_ids)),
+            "user indexes user_ids",
+            self.traj_ids,
+        )
         lon, lat = self.lonlat[:, 0], self.lonlat[:, 1]
         finite = np.isfinite(self.lonlat).all(axis=1)
         rule("coordinate is not a finite number", ~finite, "drop those points and say so")
-        rule("not degrees (|lon| > 180 or |lat| > 90)", finite & ((np.abs(lon) > 180) | (np.abs(lat) > 90)), "check units and column order")
+        rule(
+            "not degrees (|lon| > 180 or |lat| > 90)",
+            finite & ((np.abs(lon) > 180) | (np.abs(lat) > 90)),
+            "check units and column order",
+        )
         if inside_box:
             rule("outside the public box", finite & ~self.meta.box.contains(self.lonlat), self._box_hint())
         if self.t is not None and self.n_points:
             same = np.diff(self.traj_of_point) == 0
             step = np.diff(self.t)
             rule("time runs backwards", np.append(same & (step < 0), False), "sort by time")
-            rule("two fixes at the same time", np.append(same & (step == 0), False), "choose a duplicate policy: first, mean or error")
+            rule(
+                "two fixes at the same time",
+                np.append(same & (step == 0), False),
+                "choose a duplicate policy: first, mean or error",
+            )
         return found
 
     def _box_hint(self) -> str:
@@ -195,7 +225,9 @@ class Trajectories:
         """Return self, or raise DataContractError with every violation, one a line."""
         found = self.violations(min_points=min_points, inside_box=inside_box)
         if found:
-            raise DataContractError(f"data set {self.meta.dataset!r} breaks the contract:\n  " + "\n  ".join(map(str, found)))
+            raise DataContractError(
+                f"data set {self.meta.dataset!r} breaks the contract:\n  " + "\n  ".join(map(str, found))
+            )
         return self
 
     # ---- in and out ---------------------------------------------------------------------------------------------
@@ -216,7 +248,9 @@ class Trajectories:
 
         lengths = np.maximum(self.lengths, 2)
         offsets = concatenate_offsets(lengths)
-        local = np.minimum(np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths), np.repeat(self.lengths - 1, lengths))
+        local = np.minimum(
+            np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths), np.repeat(self.lengths - 1, lengths)
+        )
         points = np.repeat(self.starts, lengths) + local
         lines = shapely.linestrings(self.lonlat[points], indices=np.repeat(np.arange(len(self)), lengths))
         columns = {"traj_id": self.traj_ids, "user_id": self.user_ids[self.user], "n_points": self.lengths}
@@ -241,7 +275,9 @@ class Trajectories:
             table = pq.read_table(path)
             meta = Meta.from_json((table.schema.metadata or {})[META_KEY])
         except (pa.ArrowInvalid, OSError, KeyError) as error:
-            raise DataContractError(f"{path} is not a Parquet file written by trajkit ({error}): use the `tables` data set for other tables") from error
+            raise DataContractError(
+                f"{path} is not a Parquet file written by trajkit ({error}): use the `tables` data set for other tables"
+            ) from error
         return cls.from_frame(table.to_pandas(), meta=meta)
 
     @classmethod
@@ -252,12 +288,18 @@ class Trajectories:
         """
         missing = {"traj_id", "user_id", "lat", "lon"} - set(frame.columns)
         if missing:
-            raise DataContractError(f"column(s) {sorted(missing)} are missing; the table has {list(frame.columns)}: map your columns to traj_id, user_id, lat, lon, t")
+            raise DataContractError(
+                f"column(s) {sorted(missing)} are missing; the table has {list(frame.columns)}: map your columns to traj_id, user_id, lat, lon, t"
+            )
         codes, traj_ids = pd.factorize(frame["traj_id"])
         change = np.flatnonzero(np.diff(codes)) + 1
         if len(change) + 1 != len(traj_ids) and len(frame):
-            raise DataContractError("points of one trajectory are not consecutive rows: sort the table by traj_id and time first")
-        offsets = np.concatenate([[0], change, [len(frame)]]).astype(np.int64) if len(frame) else np.zeros(1, dtype=np.int64)
+            raise DataContractError(
+                "points of one trajectory are not consecutive rows: sort the table by traj_id and time first"
+            )
+        offsets = (
+            np.concatenate([[0], change, [len(frame)]]).astype(np.int64) if len(frame) else np.zeros(1, dtype=np.int64)
+        )
         user_codes, user_ids = pd.factorize(frame["user_id"])
         t = None
         if "t" in frame:
@@ -288,7 +330,9 @@ class Trajectories:
         )
 
 
-def make(*paths: list[tuple[float, ...]], meta: Meta, users: list[str] | None = None, ids: list[str] | None = None) -> Trajectories:
+def make(
+    *paths: list[tuple[float, ...]], meta: Meta, users: list[str] | None = None, ids: list[str] | None = None
+) -> Trajectories:
     """Toy builder for tests and lessons: each path is a list of (lon, lat) or (lon, lat, seconds)."""
     timed = bool(paths) and bool(paths[0]) and len(paths[0][0]) == 3
     points = [p for path in paths for p in path]

@@ -61,7 +61,11 @@ class Guarantee:
         if not self.holds and not self.reason:
             problems.append("a guarantee that does not hold needs a reason")
         if self.holds and self.kind == "dp":
-            missing = [name for name in ("epsilon", "delta", "unit", "adjacency", "mechanism", "accountant") if getattr(self, name) is None]
+            missing = [
+                name
+                for name in ("epsilon", "delta", "unit", "adjacency", "mechanism", "accountant")
+                if getattr(self, name) is None
+            ]
             if missing:
                 problems.append(f"a DP claim needs {', '.join(missing)}")
             elif not (0 <= self.epsilon < math.inf and 0 <= self.delta < 1):  # type: ignore[operator]
