@@ -1,0 +1,32 @@
+"""Benchmarks, one module per part; each module has a function ``rows() -> list[BenchRow]`` that measures and returns its figures.
+
+`trajkit.bench` runs every part in a process of its own, so that one part's memory does not count for another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# "module:function", in the order of the printed page
+PARTS: tuple[str, ...] = (
+    "trajkit.benchmarks.dpsgd:rows",
+    "trajkit.benchmarks.loaders:rows",
+    "trajkit.benchmarks.metrics:rows",
+    "trajkit.benchmarks.city:rows",
+)
+
+
+@dataclass(frozen=True)
+class BenchRow:
+    """One measured figure.
+
+    name: what was measured, e.g. "DTW, 200 x 200 points".
+    value: the figure, finite.
+    unit: its unit, e.g. "s", "rows/s", "MB", "times".
+    against: what a ratio is taken against, measured in the same run, e.g. "dtaidistance"; empty for plain figures.
+    """
+
+    name: str
+    value: float
+    unit: str
+    against: str = ""
