@@ -1,0 +1,87 @@
+# Bare `make` lists the targets. Settings: make rq1 PROFILE=quick DATASET=city DATA=path SEEDS=3 JOBS=2
+
+PROFILE ?= quick
+DATASET ?= city
+DATA    ?=
+SEEDS   ?=
+JOBS    ?=
+WORKERS ?= 2
+
+TORCH       := torch==2.13.0
+TORCH_INDEX ?=
+PYTHON      ?= python3
+export TORCH_INDEX PYTHON
+
+# `make … PY=python` uses the environment you are in (conda) and creates none
+PY := .venv/bin/python
+ifeq ($(origin PY),command line)
+ENV :=
+else
+ENV := env
+endif
+
+QUESTIONS := rq1
+STUDY = $(PY) -m trajkit study $@ --profile "$(PROFILE)" --dataset "$(DATASET)" \
+        $(if $(DATA),--data "$(DATA)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(JOBS),--jobs "$(JOBS)")
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help env $(QUESTIONS) smoke test lint nightly bench doctor gpu-check lab lock clean
+
+help:
+	@echo "make TARGET [SETTING=value ...]"
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@echo "settings of the questions (make rq1 ...)"
+	@echo "  PROFILE    smoke (seconds) | quick (minutes, the default) | full (hours) | paper (as published, needs a GPU)"
+	@echo "  DATASET    city (simulated, the default) | porto | geolife | tables"
+	@echo "  DATA       file or folder that holds the data set"
+	@echo "  SEEDS      number of seeds, instead of the profile's"
+	@echo "  JOBS       runs side by side, instead of as many as cores and memory allow"
+	@echo "  PY=python  use the environment you are in instead of .venv"
+
+env: ## create .venv from requirements.lock (TORCH_INDEX=... chooses another torch build)
+	@sh workflow/env.sh "$(TORCH)"
+
+rq1: ## question 1: what does DP-SGD cost a trajectory generator? -> outputs/rq1/
+$(QUESTIONS): $(ENV)
+	@$(STUDY)
+
+smoke: ## question 1 in its smallest form, under 2 minutes
+	@$(MAKE) --no-print-directory rq1 PROFILE=smoke
+
+test: lint ## lint, then all tests but the slow ones
+	$(PY) -m pytest -n $(WORKERS) -m "not slow"
+
+lint: $(ENV) ## ruff and mypy
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+
+nightly: lint ## everything long: all tests, question 1 at profile quick, benchmarks
+	$(PY) -m pytest -n $(WORKERS)
+	@$(MAKE) --no-print-directory rq1 PROFILE=quick
+	@$(MAKE) --no-print-directory bench
+
+bench: $(ENV) ## measured speeds, ratios and memory on one page -> outputs/bench.json
+	@$(PY) -m trajkit bench
+
+doctor: $(ENV) ## versions, kernel, accelerator, data found, and what to do about each problem
+	@$(PY) -m trajkit doctor
+
+gpu-check: $(ENV) ## compare GPU with CPU, under 8 minutes; says so where there is no GPU
+	@$(PY) -m trajkit gpu-check
+
+lab: $(ENV) ## open the notebooks in JupyterLab
+	@settings="$$($(PY) -c 'import sys; print(sys.prefix)')/share/jupyter/lab/settings"; mkdir -p "$$settings"; \
+	test -e "$$settings/overrides.json" || cp workflow/jupyter-overrides.json "$$settings/overrides.json"
+	@$(PY) -m jupyterlab --notebook-dir=.
+
+lock: ## re-resolve requirements.lock and environment.yml with uv (LOCK_FLAGS=--upgrade for newer versions)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-package torch --extra test \
+	    --override workflow/lock-overrides.txt --custom-compile-command 'make lock' $(LOCK_FLAGS) \
+	    pyproject.toml -o requirements.lock -q
+	$(PYTHON) workflow/pin_environment.py
+
+clean: ## remove outputs and caches; data and .venv stay
+	@find outputs/ -mindepth 1 ! -path outputs/.gitkeep -delete
+	@rm -rf .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis build
+	@find trajkit tests workflow -name __pycache__ -prune -exec rm -rf {} +

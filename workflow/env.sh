@@ -1,0 +1,69 @@
+#!/bin/sh
+# Creates or refreshes .venv from requirements.lock; does nothing when .venv already is what the lock says.
+#   sh workflow/env.sh TORCH_REQUIREMENT        (called by `make env`)
+# Read from the environment: PYTHON (the interpreter to build on, default python3), TORCH_INDEX (package index that holds
+# the torch build you want, default: pip's own), PIP_FIND_LINKS and PIP_INDEX_URL as pip knows them.
+set -eu
+
+torch=$1
+python=${PYTHON:-python3}
+here=$(pwd -P)
+venv=.venv
+stamp=$venv/.stamp
+unfinished=$venv/.unfinished
+
+# What the environment was made of and where: a moved folder needs new scripts, another lock other packages.
+wanted="$torch ${TORCH_INDEX:-default} $(cksum < requirements.lock) $here"
+if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then exit 0; fi
+
+fail() { printf '%s\n' "$@" >&2; exit 2; }
+
+command -v "$python" >/dev/null 2>&1 ||
+    fail "make env: '$python' is not on the PATH: install Python 3.11 or newer, or name yours: make env PYTHON=python3.12"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    fail "make env: $("$python" --version 2>&1) is too old, the kit needs 3.11 or newer: make env PYTHON=python3.12"
+"$python" -c 'import venv, ensurepip' 2>/dev/null ||
+    fail "make env: '$python' cannot create environments (module venv or ensurepip is missing):" \
+         "install it, on Debian and Ubuntu with: apt-get install python3-venv"
+
+if [ -e "$unfinished" ]; then
+    echo "make env: the last installation was cut short: building $venv anew"
+    rm -rf "$venv"
+elif [ -d "$venv" ] && ! grep -qsF "$here/$venv" "$venv/bin/activate"; then
+    echo "make env: $venv was made in another folder: building it anew"
+    rm -rf "$venv"
+fi
+rm -f "$stamp"
+mkdir -p "$venv"
+: > "$unfinished"
+echo "make env: installing the packages of requirements.lock into $venv (about 2.7 GB; minutes)"
+"$python" -m venv "$venv"
+inside=$venv/bin/python
+
+# torch is its own step: its builds (CPU, CUDA) share a version but not a hash, so no lock can name them all.
+with_pip() {
+    "$inside" -m pip install -q ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} "$torch" &&
+    "$inside" -m pip install -q --require-hashes --no-deps -r requirements.lock &&
+    "$inside" -m pip install -q --no-deps --no-build-isolation -e .
+}
+
+# uv does the same in a fifth of the time, but reads none of pip's settings.
+with_uv() {
+    index=${PIP_INDEX_URL:+--default-index "$PIP_INDEX_URL"}
+    links=${PIP_FIND_LINKS:+--find-links "$PIP_FIND_LINKS"}
+    set -- uv pip install -q --python "$inside"
+    # shellcheck disable=SC2086  # $index and $links are an option and its value
+    "$@" $links ${TORCH_INDEX:+--default-index "$TORCH_INDEX"} "$torch" &&
+    "$@" $links $index --require-hashes --no-deps -r requirements.lock &&
+    "$@" --no-deps --no-build-isolation -e .
+}
+
+if command -v uv >/dev/null 2>&1 && uv --version >/dev/null 2>&1; then
+    with_uv || { echo "make env: uv did not manage (reason above): going on with pip"; with_pip; }
+else
+    with_pip
+fi || { rm -f "$unfinished"; fail "make env: the installation failed (reason above); make env goes on from here"; }
+rm -f "$unfinished"
+"$inside" -m pip check
+printf '%s\n' "$wanted" > "$stamp.new"
+mv "$stamp.new" "$stamp"
