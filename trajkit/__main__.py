@@ -1,0 +1,6 @@
+"""``python -m trajkit``."""
+
+from trajkit.cli import main
+
+if __name__ == "__main__":
+    main()

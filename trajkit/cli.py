@@ -1,0 +1,81 @@
+"""The command line: ``python -m trajkit COMMAND``, which is what the Makefile calls.
+
+Commands import what they need when they run, so that ``--help`` is quick. An error that the kit raises on purpose is
+printed as one message without a traceback (exit code 2); anything else is a bug and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trajkit.errors import TrajkitError
+
+app = typer.Typer(
+    name="trajkit",
+    help="Publish location trajectories privately, and measure honestly what it costs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+EXIT_USER_ERROR = 2
+
+
+@app.command()
+def study(
+    question: Annotated[str, typer.Argument(help="which question, e.g. rq1: reads params/rq1.yaml")],
+    profile: Annotated[str, typer.Option(help="smoke, quick, full or paper")] = "quick",
+    dataset: Annotated[str, typer.Option(help="name of a registered data set")] = "city",
+    data: Annotated[str | None, typer.Option(help="file or folder that holds the data set")] = None,
+    seeds: Annotated[int | None, typer.Option(help="number of seeds, instead of the profile's")] = None,
+    jobs: Annotated[int | None, typer.Option(help="runs side by side, instead of as many as fit")] = None,
+) -> None:
+    """Answer one question end to end: every run that is missing, then the report."""
+    from trajkit.study.workflow import run_study
+
+    raise typer.Exit(run_study(question, profile=profile, dataset=dataset, data=data, seeds=seeds, jobs=jobs))
+
+
+@app.command()
+def run(params: Annotated[Path, typer.Argument(help="params.yaml of one run")]) -> None:
+    """Do one run of a study: check the parameters, execute the notebook, check what it left."""
+    from trajkit.study.runner import run_file
+
+    raise typer.Exit(run_file(params))
+
+
+@app.command()
+def doctor() -> None:
+    """Print versions, kernel, accelerator and data found, and what to do about each problem."""
+    from trajkit.doctor import main as report
+
+    raise typer.Exit(report())
+
+
+@app.command()
+def bench() -> None:
+    """Measure speeds, ratios and peak memory; one page, and outputs/bench.json."""
+    from trajkit.bench import main as measure
+
+    raise typer.Exit(measure())
+
+
+@app.command("gpu-check")
+def gpu_check() -> None:
+    """Compare the GPU with the CPU; says so where there is no GPU."""
+    from trajkit.deep.gpu_check import main as check
+
+    raise typer.Exit(check())
+
+
+def main() -> None:
+    """Run the command line; errors meant for the reader become one message on stderr."""
+    try:
+        app()
+    except TrajkitError as error:
+        print(f"trajkit: {error}", file=sys.stderr)
+        sys.exit(EXIT_USER_ERROR)
