@@ -42,7 +42,8 @@ inside=$venv/bin/python
 
 # torch is its own step: its builds (CPU, CUDA) share a version but not a hash, so no lock can name them all.
 with_pip() {
-    "$inside" -m pip install -q ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} "$torch" &&
+    "$inside" -m pip install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} "$torch" &&
+    echo "make env: $torch is there, now the other packages" &&
     "$inside" -m pip install -q --require-hashes --no-deps -r requirements.lock &&
     "$inside" -m pip install -q --no-deps --no-build-isolation -e .
 }

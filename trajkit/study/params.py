@@ -1,0 +1,157 @@
+"""Params files to typed runs: one YAML per question, each with the profiles smoke, quick, full and paper."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from trajkit.errors import ParameterError
+from trajkit.methods import method_class
+from trajkit.metrics import MetricSettings
+from trajkit.parameters import checked
+from trajkit.split import N_FOLDS
+from trajkit.study.yamlio import load_yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PROFILES = ("smoke", "quick", "full", "paper")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Resources(_Strict):
+    """What one run asks of the scheduler."""
+
+    mem_mb: int = Field(2500, gt=0)
+    runtime_min: int = Field(30, gt=0)
+    gpus: int = Field(0, ge=0)
+
+
+class RunConfig(_Strict):
+    """Everything that decides the result of one run. ``seed`` is the root seed, ``fold`` the split (seed i uses fold i)."""
+
+    dataset: str
+    data: str | None = None
+    dataset_settings: dict[str, Any] = {}
+    unit: Literal["trajectory", "user"] = "trajectory"
+    fold: int = Field(0, ge=0, lt=N_FOLDS)
+    train_size: int | None = Field(None, gt=0)
+    seed: int = Field(0, ge=0)
+    length: int = Field(64, ge=2)
+    n_release: int = Field(1000, gt=0)
+    method: str
+    parameters: dict[str, Any] = {}
+    evaluation: dict[str, Any] = {}
+
+
+class Cell(_Strict):
+    """One row of a study: a method, its parameters, and a grid over some of them (the product is taken)."""
+
+    name: str
+    method: str
+    parameters: dict[str, Any] = {}
+    grid: dict[str, list[Any]] = {}
+    train_size: int | None = None
+    vary: Literal["fold", "init"] = "fold"
+    seeds: int | None = Field(None, gt=0)
+    resources: Resources | None = None
+
+
+class Profile(_Strict):
+    """Sizes of one profile."""
+
+    about: str
+    seeds: int = Field(gt=0, le=N_FOLDS)
+    length: int
+    n_release: int
+    allow_raw: bool = False
+    unit: Literal["trajectory", "user"] = "trajectory"
+    datasets: dict[str, dict[str, Any]] = {}
+    evaluation: dict[str, Any] = {}
+    resources: Resources = Resources()
+    cells: list[Cell] = Field(min_length=1)
+
+
+class Question(_Strict):
+    """One params file."""
+
+    question: str
+    title: str
+    report: str | None
+    claims: list[str] = []
+    profiles: dict[Literal["smoke", "quick", "full", "paper"], Profile]
+
+
+class PlannedRun(_Strict):
+    """A run with its place in the study: which row, which repetition."""
+
+    cell: str
+    replicate: int
+    vary: Literal["fold", "init"]
+    config: RunConfig
+    resources: Resources
+
+
+def read_question(name: str) -> Question:
+    """Read ``params/<name>.yaml``. Raises ParameterError naming the dotted parameter, MissingDataError when there is none."""
+    path = ROOT / "params" / f"{name}.yaml"
+    if not path.is_file():
+        known = sorted(p.stem for p in path.parent.glob("*.yaml") if p.stem.startswith(("rq", "tune")))
+        raise ParameterError(f"question {name!r} is unknown: there are {', '.join(known)}")
+    return checked(Question, load_yaml(path), where=f"params/{path.name}")
+
+
+def select_profile(question: Question, profile: str) -> Profile:
+    """Return one profile. Raises ParameterError naming those that exist."""
+    if profile not in question.profiles:
+        raise ParameterError(f"profile {profile!r} is unknown: {question.question} has {', '.join(question.profiles)}")
+    return question.profiles[profile]  # type: ignore[index]
+
+
+def plan_runs(
+    profile: Profile, *, dataset: str, data: str | None = None, settings: dict[str, Any] | None = None, seeds: int | None = None
+) -> list[PlannedRun]:
+    """Expand a profile into runs; every method's parameters are checked and completed with their defaults here.
+
+    Raises ParameterError for anything unknown, mistyped or out of range, before any work is done.
+    """
+    n_seeds = profile.seeds if seeds is None else seeds
+    if not 1 <= n_seeds <= N_FOLDS:
+        raise ParameterError(f"SEEDS must be 1 to {N_FOLDS} (there are {N_FOLDS} folds), got {n_seeds}")
+    evaluation = checked(MetricSettings, profile.evaluation, where="evaluation").model_dump()
+    dataset_settings = {**profile.datasets.get(dataset, {}), **(settings or {})}
+    runs = []
+    for cell in profile.cells:
+        for parameters, suffix in _expand(cell):
+            complete = _complete(cell, parameters, profile)
+            for i in range(min(n_seeds, cell.seeds or n_seeds)):
+                config = RunConfig(
+                    dataset=dataset, data=data, dataset_settings=dataset_settings, unit=profile.unit,
+                    fold=i if cell.vary == "fold" else 0, seed=i, train_size=cell.train_size, length=profile.length,
+                    n_release=profile.n_release, method=cell.method, parameters=complete, evaluation=evaluation,
+                )  # fmt: skip
+                resources = cell.resources or profile.resources
+                runs.append(PlannedRun(cell=cell.name + suffix, replicate=i, vary=cell.vary, config=config, resources=resources))
+    names = [(r.cell, r.replicate) for r in runs]
+    if len(set(names)) != len(names):
+        raise ParameterError("two cells of the profile have the same name: give each its own")
+    return runs
+
+
+def _expand(cell: Cell) -> list[tuple[dict[str, Any], str]]:
+    keys = list(cell.grid)
+    return [
+        ({**cell.parameters, **dict(zip(keys, values, strict=True))}, "".join(f"-{k}-{v}" for k, v in zip(keys, values, strict=True)))
+        for values in itertools.product(*(cell.grid[k] for k in keys))
+    ]
+
+
+def _complete(cell: Cell, parameters: dict[str, Any], profile: Profile) -> dict[str, Any]:
+    cls = method_class(cell.method)
+    if "length" in cls.Config.model_fields:
+        parameters = {"length": profile.length, **parameters}
+    return checked(cls.Config, parameters, where=f"cell {cell.name}").model_dump(mode="json")

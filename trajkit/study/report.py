@@ -1,0 +1,66 @@
+"""Write a study's report: ``results.csv``, ``claims.json``, ``report.ipynb`` and ``report.html``, over whatever is complete."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from trajkit.study.claims import as_json
+from trajkit.study.identity import code_fingerprint
+from trajkit.study.params import ROOT
+from trajkit.study.results import StudyResults
+from trajkit.study.run import OUTPUTS
+from trajkit.study.runner import execute
+from trajkit.study.yamlio import write_text
+
+SENTINEL = "report complete"
+SEAL = "report.json"
+
+
+def build_report(folder: Path) -> None:
+    """Write the report into ``folder``; its seal is written last. Holes are shown, never filled.
+
+    Raises RunFailedError when the report notebook itself fails.
+    """
+    (folder / SEAL).unlink(missing_ok=True)
+    study = StudyResults(folder)
+    write_text(folder / "results.csv", study.results.to_csv(index=False))
+    write_text(folder / "claims.json", json.dumps(as_json(study.verdicts()), indent=1))
+    if study.plan["private"]:
+        write_text(folder / "PRIVATE", "figures here were computed on private data and are not covered by any guarantee\n")
+    if study.plan["report"]:
+        notebook = folder / "report.ipynb"
+        execute(ROOT / "notebooks" / f"{study.plan['report']}.ipynb", notebook, {"study_dir": str(folder)}, SENTINEL)
+        write_text(folder / "report.html", to_html(notebook))
+    write_text(folder / SEAL, json.dumps({"identity": _identity(folder)}))
+
+
+def report_is_current(folder: Path) -> bool:
+    """Whether the report in ``folder`` was made from exactly this plan, these runs and this code."""
+    seal = folder / SEAL
+    return seal.is_file() and json.loads(seal.read_text())["identity"] == _identity(folder)
+
+
+def to_html(notebook: Path) -> str:
+    """Render an executed notebook as one page that needs no network: no input cells, images inside, no outside scripts."""
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(exclude_input=True, exclude_output_prompt=True, exclude_input_prompt=True, embed_images=True)
+    exporter.mathjax_url = exporter.require_js_url = exporter.jquery_url = exporter.mermaid_js_url = ""
+    body, _ = exporter.from_filename(str(notebook))
+    return body
+
+
+def _identity(folder: Path) -> str:
+    plan = json.loads((folder / "plan.json").read_text())
+    template = ROOT / "notebooks" / f"{plan['report']}.ipynb"
+    parts: dict[str, Any] = {
+        "plan": plan,
+        "done": [(OUTPUTS / "runs" / r["run_id"] / "manifest.json").is_file() for r in plan["runs"]],
+        "template": template.read_text() if plan["report"] else "",
+        "claims": (ROOT / "params" / "claims.yaml").read_text(),
+        "code": [code_fingerprint("trajkit.study.results", presenting=True), code_fingerprint("trajkit.viz.plots", presenting=True)],
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,205 @@
+"""Read a study's runs into tables. Every row names the run that made it; a run without a manifest is a hole, never a number."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from trajkit import datasets
+from trajkit.errors import MissingDataError
+from trajkit.metrics import rescale
+from trajkit.privacy.guarantee import Guarantee
+from trajkit.study.claims import Verdict, judge, read_claims
+from trajkit.study.params import RunConfig
+from trajkit.study.run import OUTPUTS, Run
+from trajkit.study.stats import corrected_interval, paired_difference, variance_components
+from trajkit.trajectories import Trajectories
+
+FLOOR = "real"
+CEILING = {"point": "uniform", "trajectory": "straight", "road": "uniform"}
+PRIMARY = ("swd", "jsd")
+
+
+class StudyResults:
+    """The runs of one study folder. Raises MissingDataError when there is no plan in it."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / "plan.json").is_file():
+            raise MissingDataError(f"{self.folder} holds no plan.json: it is not the folder of a study")
+        self.plan: dict[str, Any] = json.loads((self.folder / "plan.json").read_text())
+        self.runs = pd.DataFrame([self._row(r) for r in self.plan["runs"]])
+
+    @staticmethod
+    def _row(planned: dict[str, Any]) -> dict[str, Any]:
+        config, folder = planned["config"], OUTPUTS / "runs" / planned["run_id"]
+        regime = config["parameters"].get("regime", "")
+        keys = ("method", "fold", "seed", "train_size")
+        return {
+            "run_id": planned["run_id"], "cell": planned["cell"], "replicate": planned["replicate"], "vary": planned["vary"],
+            **{k: config[k] for k in keys}, "regime": regime, "complete": (folder / "manifest.json").is_file(),
+        }  # fmt: skip
+
+    def _json(self, rid: str, name: str) -> dict[str, Any]:
+        return json.loads((OUTPUTS / "runs" / rid / name).read_text())
+
+    @property
+    def complete(self) -> pd.DataFrame:
+        """The runs that are sealed by a manifest."""
+        return self.runs[self.runs["complete"]]
+
+    @property
+    def may_show_raw(self) -> bool:
+        """Whether raw trajectories and exact counts may be shown: public data, or ``allow_raw: true`` in the params."""
+        return not self.plan["private"] or self.plan["allow_raw"]
+
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        """One row a run and metric, with floor, ceiling and the rescaled value (0 = real against real, 1 = no information)."""
+        rows = []
+        for run in self.complete.to_dict("records"):
+            judged, guarantee = self._json(run["run_id"], "metrics.json"), self.guarantee(run["run_id"])
+            for r in judged["results"]:
+                kept = {k: r[k] for k in ("metric", "level", "value", "unit", "direction")}
+                rows.append({**run, **kept, "n_train": judged["n_train"], "n_test": judged["n_test"], "epsilon": guarantee.epsilon, "holds": guarantee.holds})
+        table = pd.DataFrame(rows).drop(columns="complete", errors="ignore")
+        return self._rescaled(table) if len(table) else table
+
+    @staticmethod
+    def _rescaled(table: pd.DataFrame) -> pd.DataFrame:
+        key = ["fold", "metric"]
+        reference = table[table["vary"] == "fold"]
+        floor = reference[reference["method"] == FLOOR].groupby(key)["value"].first()
+        ceiling = reference[reference["method"] == reference["level"].map(CEILING)].groupby(key)["value"].first()
+        at = pd.MultiIndex.from_frame(table[key])
+        table = table.assign(floor=floor.reindex(at).to_numpy(), ceiling=ceiling.reindex(at).to_numpy())
+        known = table[["floor", "ceiling"]].notna().all(axis=1)
+        table["rescaled"] = [
+            rescale(v, f, c) if ok else None for v, f, c, ok in zip(table["value"], table["floor"], table["ceiling"], known, strict=True)
+        ]
+        return table.astype({"rescaled": "float64"})
+
+    @property
+    def test_ratio(self) -> float | None:
+        """n_test / n_train of a full fold (for the corrected variance); None where no run is complete."""
+        if not len(self.results):
+            return None
+        largest = self.results.loc[self.results["n_train"].idxmax()]
+        return float(largest["n_test"] / largest["n_train"])
+
+    def summary(self, *, value: str = "rescaled") -> pd.DataFrame:
+        """Mean and corrected 95 % interval of ``value`` ("value" or "rescaled") for each cell and metric, as text; cells are rows."""
+        ratio, order = self.test_ratio, list(dict.fromkeys(self.runs["cell"]))
+        cells = {}
+        for (cell, metric), group in self.results.groupby(["cell", "metric"], sort=False):
+            values = group[value].dropna()
+            cells[cell, metric] = str(corrected_interval(values, test_ratio=ratio)) if len(values) and ratio else "undefined"
+        table = pd.Series(cells).unstack() if cells else pd.DataFrame()
+        return table.reindex(index=order, columns=list(dict.fromkeys(self.results["metric"]))).fillna("no complete run")
+
+    def differences(self, pairs: list[tuple[str, str, str]], *, value: str = "rescaled", metrics: tuple[str, ...] | None = None) -> pd.DataFrame:
+        """Paired differences over folds. ``pairs`` holds (what, cell a, cell b): mean of a - b with its corrected 95 % interval."""
+        rows, ratio = [], self.test_ratio
+        for what, a, b in pairs:
+            for metric in metrics or tuple(dict.fromkeys(self.results.get("metric", []))):
+                chosen = self.results[self.results["metric"] == metric].set_index("replicate")
+                both = pd.concat([chosen.loc[chosen["cell"] == c, value] for c in (a, b)], axis=1).dropna()
+                if len(both) and ratio:
+                    d = paired_difference(both.iloc[:, 0], both.iloc[:, 1], test_ratio=ratio)
+                    rows.append({"effect": what, "metric": metric, "mean": d.mean, "low": d.low, "high": d.high, "folds": d.k, "seen": d.excludes(0.0)})
+        return pd.DataFrame(rows, columns=["effect", "metric", "mean", "low", "high", "folds", "seen"])
+
+    def variances(self, cell: str, init_cell: str, *, metrics: tuple[str, ...] = PRIMARY) -> pd.DataFrame:
+        """Standard deviation over folds and seeds, from initialisation alone, and from the fold, per metric."""
+        rows = {}
+        for metric in metrics:
+            chosen = self.results[self.results["metric"] == metric]
+            both = [chosen.loc[chosen["cell"] == c, "value"] for c in (cell, init_cell)]
+            rows[metric] = variance_components(*both)
+        return pd.DataFrame(rows).T
+
+    def guarantee(self, rid: str) -> Guarantee:
+        """The guarantee of one run."""
+        return Guarantee.read(OUTPUTS / "runs" / rid / "guarantee.json")
+
+    def guarantees(self) -> pd.DataFrame:
+        """One row a cell: epsilon, delta, unit, adjacency, whether it holds, and the sentence that says so."""
+        rows = {}
+        for cell, group in self.complete.groupby("cell", sort=False):
+            g = self.guarantee(group["run_id"].iloc[0])
+            rows[cell] = {"holds": g.holds, "epsilon": g.epsilon, "delta": g.delta, "unit": g.unit, "adjacency": g.adjacency, "in words": g.in_words()}
+        return pd.DataFrame(rows).T
+
+    def holes(self) -> pd.DataFrame:
+        """Runs that are not complete, with the reason."""
+        rows = []
+        for run in self.runs[~self.runs["complete"]].to_dict("records"):
+            failed = OUTPUTS / "runs" / run["run_id"] / "FAILED.json"
+            reason = json.loads(failed.read_text())["message"] if failed.is_file() else "was stopped or never started"
+            rows.append({"run_id": run["run_id"], "cell": run["cell"], "replicate": run["replicate"], "reason": reason})
+        return pd.DataFrame(rows, columns=["run_id", "cell", "replicate", "reason"])
+
+    def cost(self) -> pd.DataFrame:
+        """Seconds (fit, release, evaluate, whole run) and peak memory, mean over the repetitions of each cell."""
+        rows = []
+        for run in self.complete.to_dict("records"):
+            m = self._json(run["run_id"], "manifest.json")
+            rows.append({"cell": run["cell"], **{f"{k} s": v for k, v in m["seconds"].items() if k != "total"}, "run s": m["wall_s"], "peak MB": m["peak_mb"]})
+        return pd.DataFrame(rows).groupby("cell", sort=False).mean().round(1) if rows else pd.DataFrame()
+
+    def run(self, cell: str, replicate: int = 0) -> Run | None:
+        """The run of one cell, to look into; None where it is not complete."""
+        found = self.complete[(self.complete["cell"] == cell) & (self.complete["replicate"] == replicate)]
+        if not len(found):
+            return None
+        rid = found["run_id"].iloc[0]
+        planned = next(r for r in self.plan["runs"] if r["run_id"] == rid)
+        return Run(OUTPUTS / "runs" / rid, RunConfig(**planned["config"]))
+
+    def released(self, cell: str, replicate: int = 0) -> Trajectories | None:
+        """Released trajectories of one run; None where it is not complete."""
+        run = self.run(cell, replicate)
+        return None if run is None else run.release(None).trajectories
+
+    def drop_report(self) -> pd.DataFrame:
+        """The chain of processing steps: what went in, what was left out and why. Counts are rounded where nothing exact may be shown."""
+        config = self.plan["runs"][0]["config"]
+        data = datasets.load(config["dataset"], data=config["data"], settings=config["dataset_settings"])
+        return drop_table(data.meta.steps, exact=self.may_show_raw)
+
+    def history(self, cell: str) -> pd.DataFrame:
+        """Training histories of a cell, one ``replicate`` after another."""
+        found = self.complete[self.complete["cell"] == cell]
+        parts = [Run(OUTPUTS / "runs" / r["run_id"], None).history().assign(replicate=r["replicate"]) for r in found.to_dict("records")]  # type: ignore[arg-type]
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+    def verdicts(self) -> list[Verdict]:
+        """Every claim of the question, judged."""
+        known = read_claims()
+        where = {"dataset": self.plan["dataset"], "profile": self.plan["profile"], "test_ratio": self.test_ratio}
+        return [judge(name, known[name], self.results, **where) for name in self.plan["claims"]]
+
+
+def drop_table(steps: tuple[dict[str, Any], ...], *, exact: bool) -> pd.DataFrame:
+    """One row a step and reason. With ``exact`` false, counts are rounded to one significant digit and marked "about"."""
+
+    def show(count: int) -> str:
+        if exact or count == 0:
+            return f"{count:,}"
+        digits = len(str(count)) - 1
+        return f"about {round(count, -digits):,}"
+
+    rows = []
+    for s in steps:
+        reasons = {**s["dropped"], **{k: [v, 0] for k, v in s["found"].items()}} or {"nothing": [0, 0]}
+        for reason, (trajectories, points) in reasons.items():
+            label = f"{reason} (found, kept)" if reason in s["found"] else reason
+            rows.append({
+                "step": s["step"], "settings": ", ".join(f"{k} = {v}" for k, v in s["settings"].items()), "what": label,
+                "trajectories": show(trajectories), "points": show(points), "left": f"{show(s['trajectories_out'])} with {show(s['points_out'])} points",
+            })  # fmt: skip
+    return pd.DataFrame(rows, columns=["step", "settings", "what", "trajectories", "points", "left"])

@@ -1,0 +1,194 @@
+"""`Run`: what a method notebook works with. It loads the fold, fits or reuses, releases, evaluates and leaves the files behind.
+
+The same notebook serves by hand (a scratch folder) and under the runner (the folder of the planned run).
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import resource
+import shutil
+import time
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajkit import datasets, metrics, seeds
+from trajkit.errors import DataContractError, ParameterError
+from trajkit.methods import Method, make_method, method_class
+from trajkit.parameters import checked
+from trajkit.preprocess import to_fixed_length
+from trajkit.privacy.guarantee import Guarantee
+from trajkit.release import Release
+from trajkit.split import Fold, fold
+from trajkit.study.params import ROOT, RunConfig
+from trajkit.study.yamlio import dump_yaml, load_yaml, write_text
+from trajkit.trajectories import Trajectories
+
+OUTPUTS = ROOT / "outputs"
+SENTINEL = "run complete:"
+RELEASE_FILES = ("release.parquet", "guarantee.json", "release.json", "history.csv")
+
+
+def open_run(run_dir: str = "", **config: Any) -> Run:
+    """Open the planned run in ``run_dir``, or, where that is empty, a scratch run made from ``config`` (fields of `RunConfig`).
+
+    Raises ParameterError when the given values differ from the folder's own.
+    """
+    if not run_dir:
+        made = checked(RunConfig, config, where="notebook parameters")
+        cls = method_class(made.method)
+        given = {"length": made.length, **made.parameters} if "length" in cls.Config.model_fields else made.parameters
+        full = checked(cls.Config, given, where=f"method {made.method}").model_dump(mode="json")
+        made = made.model_copy(update={"parameters": full})
+        folder = OUTPUTS / "scratch" / f"{made.method}-{time.strftime('%Y%m%d-%H%M%S')}"
+        folder.mkdir(parents=True, exist_ok=True)
+        write_params(folder, made)
+        return Run(folder, made)
+    folder = Path(run_dir)
+    planned = checked(RunConfig, load_yaml(folder / "params.yaml"), where=str(folder / "params.yaml"))
+    differs = [k for k, v in config.items() if getattr(planned, k) != v]
+    if differs:
+        raise ParameterError(f"{', '.join(differs)} in the notebook differ from {folder / 'params.yaml'}: run the notebook through `python -m trajkit run`")
+    return Run(folder, planned)
+
+
+def write_params(folder: Path, config: RunConfig) -> None:
+    """Write the resolved parameters, before anything else is done in a run folder."""
+    write_text(folder / "params.yaml", dump_yaml(config.model_dump(mode="json")))
+
+
+class Run:
+    """One run in one folder. Attributes: ``folder``, ``config``, ``fold`` (train and test), ``private``."""
+
+    def __init__(self, folder: Path, config: RunConfig) -> None:
+        self.folder, self.config = folder, config
+        self._started = time.monotonic()
+        self._seconds: dict[str, float] = {}
+
+    # ---- data ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def data(self) -> Trajectories:
+        """The processed data set, before the split."""
+        return datasets.load(self.config.dataset, data=self.config.data, settings=self.config.dataset_settings)
+
+    @cached_property
+    def fold(self) -> Fold:
+        """Train and test of this run; where ``train_size`` is set, a seeded draw of that many training trajectories."""
+        whole = fold(self.data, self.config.fold, unit=self.config.unit)
+        size = self.config.train_size
+        if size is None:
+            return whole
+        if size > len(whole.train):
+            raise DataContractError(f"train_size is {size}, but fold {whole.index} of {self.config.dataset} has {len(whole.train)} training trajectories: lower it")
+        chosen = np.sort(seeds.rng(self.config.seed, "split", "train_size").permutation(len(whole.train))[:size])
+        return Fold(whole.index, whole.unit, whole.train.take(chosen), whole.test)
+
+    @property
+    def private(self) -> bool:
+        """Whether the data set is declared private: then nothing raw may be shown."""
+        return self.data.meta.visibility == "private"
+
+    @cached_property
+    def real(self) -> Trajectories:
+        """The test set at the fixed length that released trajectories have (study.md 1.4)."""
+        test = self.fold.test
+        return Trajectories.from_fixed(to_fixed_length(test, length=self.config.length), meta=test.meta, prefix="r")
+
+    # ---- work ---------------------------------------------------------------------------------------------------
+
+    def fit(self, *, progress: bool = True) -> Method | None:
+        """Fit the method on the training set, from its checkpoint where there is one; None where this folder has a finished release."""
+        if self._has_release():
+            return None
+        started = time.monotonic()
+        method = make_method(self.config.method, **self.config.parameters)
+        accepts = inspect.signature(method.fit).parameters
+        offered = {"checkpoint": self.folder / "checkpoint.pt", "progress": progress}
+        method.fit(self.fold.train, seed=self.config.seed, **{k: v for k, v in offered.items() if k in accepts})
+        self._seconds["fit"] = time.monotonic() - started
+        return method
+
+    def release(self, method: Method | None) -> Release:
+        """Release ``n_release`` trajectories, save them with their guarantee, and return them (read back where they exist)."""
+        if self._has_release():
+            report = json.loads((self.folder / "release.json").read_text())
+            saved = Trajectories.from_parquet(self.folder / "release.parquet")
+            return Release(saved, Guarantee.read(self.folder / "guarantee.json"), report)
+        if method is None:
+            raise ParameterError("there is no release in this folder yet: call fit() first and pass its result")
+        started = time.monotonic()
+        release = method.release(self.config.n_release, seed=self.config.seed)
+        self._seconds["release"] = time.monotonic() - started
+        release.trajectories.to_parquet(self.folder / "release.parquet")
+        history = pd.DataFrame(getattr(method, "history_", None) or [])
+        write_text(self.folder / "history.csv", history.to_csv(index=False))
+        write_text(self.folder / "release.json", json.dumps(release.report, indent=2, default=str))
+        write_text(self.folder / "guarantee.json", release.guarantee.to_json())
+        return release
+
+    def evaluate(self, release: Release) -> pd.DataFrame:
+        """Judge the release against the test set by every metric that applies, save ``metrics.json``, return it as a table."""
+        started = time.monotonic()
+        settings = checked(metrics.MetricSettings, self.config.evaluation, where="evaluation")
+        roads = datasets.roads_of(self.config.dataset, data=self.config.data, settings=self.config.dataset_settings)
+        results = metrics.evaluate(self.real, release.trajectories, settings=settings, seed=self.config.seed, roads=roads)
+        rows = [asdict(r) for r in results]
+        write_text(self.folder / "metrics.json", json.dumps({"n_train": len(self.fold.train), "n_test": len(self.fold.test), "results": rows}, indent=1))
+        self._seconds["evaluate"] = time.monotonic() - started
+        return pd.DataFrame(rows)[["metric", "level", "value", "unit", "direction"]]
+
+    def finish(self) -> str:
+        """Check that every file is there, drop secrets from the checkpoint, note the cost, and return the sentinel line."""
+        missing = [name for name in (*RELEASE_FILES, "metrics.json") if not (self.folder / name).is_file()]
+        if missing:
+            raise ParameterError(f"{', '.join(missing)} not written in {self.folder}: call release() and evaluate() before finish()")
+        checkpoint = self.folder / "checkpoint.pt"
+        if checkpoint.is_file():
+            from trajkit.deep.checkpoint import finalise_checkpoint
+
+            finalise_checkpoint(checkpoint, keep_state=False)
+        if self.private:
+            write_text(self.folder / "PRIVATE", "made from a private data set: only release.parquet is meant to leave, and only if guarantee.json holds\n")
+        peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        cost = {"seconds": {**self._seconds, "total": time.monotonic() - self._started}, "peak_mb": peak_mb}
+        write_text(self.folder / "cost.json", json.dumps(cost, indent=1))
+        return f"{SENTINEL} {self.folder.name}"
+
+    # ---- to look at ---------------------------------------------------------------------------------------------
+
+    def describe(self) -> pd.DataFrame:
+        """The parameters of the run, one a row."""
+        flat = self.config.model_dump(mode="json")
+        rows = {k: v for k, v in flat.items() if k not in ("parameters", "evaluation")} | flat["parameters"]
+        return pd.DataFrame({"value": {k: str(v) for k, v in rows.items()}})
+
+    def history(self) -> pd.DataFrame:
+        """The training history saved with the release (empty for methods that do not train)."""
+        try:
+            return pd.read_csv(self.folder / "history.csv")
+        except (FileNotFoundError, pd.errors.EmptyDataError):
+            return pd.DataFrame()
+
+    def _has_release(self) -> bool:
+        # guarantee.json is written last of the four
+        return (self.folder / "guarantee.json").is_file()
+
+
+def reuse_release(folder: Path) -> bool:
+    """Copy the release of another complete run with the same release id into ``folder``; return whether there was one."""
+    rid = folder.name.split("-")[0]
+    for other in sorted(folder.parent.glob(f"{rid}-*")):
+        if other != folder and (other / "manifest.json").is_file():
+            for name in (*RELEASE_FILES[:1], *RELEASE_FILES[2:], RELEASE_FILES[1]):
+                temporary = folder / f".{name}.part"
+                shutil.copyfile(other / name, temporary)
+                temporary.replace(folder / name)
+            return True
+    return False

@@ -1,0 +1,138 @@
+"""From a question to its report: plan the runs, hand them to Snakemake, write the report over what is complete.
+
+Snakemake is the only scheduler; which runs are stale is decided by their ids alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from trajkit import datasets
+from trajkit.errors import ParameterError
+from trajkit.study.identity import run_id
+from trajkit.study.params import ROOT, PlannedRun, plan_runs, read_question, select_profile
+from trajkit.study.report import build_report, report_is_current
+from trajkit.study.run import OUTPUTS, write_params
+from trajkit.study.runner import ONE_THREAD, lock
+from trajkit.study.yamlio import write_text
+
+
+@dataclass(frozen=True)
+class Study:
+    """A planned study: its folder, and its runs with their ids."""
+
+    folder: Path
+    question: str
+    profile: str
+    runs: list[tuple[str, PlannedRun]]
+
+    def missing(self) -> list[str]:
+        """Ids of the distinct runs that are not complete."""
+        ids = dict.fromkeys(rid for rid, _ in self.runs)
+        return [rid for rid in ids if not (run_folder(rid) / "manifest.json").is_file()]
+
+
+def run_folder(rid: str) -> Path:
+    """Folder of a run."""
+    return OUTPUTS / "runs" / rid
+
+
+def run_study(question: str, *, profile: str = "quick", dataset: str = "city", data: str | None = None, seeds: int | None = None, jobs: int | None = None) -> int:
+    """Answer ``question``: run what is missing, then write the report; return an exit code (0 complete, 1 with holes).
+
+    ``data`` is a path (where a data set needs one), ``seeds`` the number of repetitions, ``jobs`` the runs side by side
+    (default: one a core, as memory allows). Raises TrajkitError for bad parameters or data, before anything is run.
+    """
+    started = time.monotonic()
+    study = plan_study(question, profile=profile, dataset=dataset, data=data, seeds=seeds)
+    with lock(OUTPUTS / "locks" / f"{study.question}-{study.folder.name}.lock"):
+        missing = study.missing()
+        if not missing and report_is_current(study.folder):
+            print(f"nothing to do: {len(study.runs)} runs and the report are complete\n{study.folder / 'report.html'}")
+            return 0
+        status = _run_missing(study, missing, jobs) if missing else 0
+        left = study.missing()
+        build_report(study.folder)
+        _announce(study, left, time.monotonic() - started)
+        return 1 if left or status else 0
+
+
+def plan_study(question: str, *, profile: str, dataset: str, data: str | None, seeds: int | None) -> Study:
+    """Check everything, give each run its id and its folder with ``params.yaml``, and write ``plan.json``."""
+    asked = read_question(question)
+    chosen = select_profile(asked, profile)
+    path = str(Path(data).expanduser().resolve()) if data else None
+    planned = plan_runs(chosen, dataset=dataset, data=path, seeds=seeds)
+    first = planned[0].config
+    loaded = datasets.load(dataset, data=path, settings=first.dataset_settings)
+    fingerprint = loaded.fingerprint()
+    runs = [(run_id(p.config, data_fingerprint=fingerprint), p) for p in planned]
+    folder = OUTPUTS / asked.question / (f"{profile}-{dataset}" + (f"-{fingerprint[:8]}" if path else ""))
+    folder.mkdir(parents=True, exist_ok=True)
+    for rid, p in runs:
+        run_folder(rid).mkdir(parents=True, exist_ok=True)
+        if not (run_folder(rid) / "params.yaml").is_file():
+            write_params(run_folder(rid), p.config)
+    plan = {
+        "question": asked.question,
+        "title": asked.title,
+        "claims": asked.claims,
+        "report": asked.report,
+        "profile": profile,
+        "about": chosen.about,
+        "dataset": dataset,
+        "data_fingerprint": fingerprint,
+        "private": loaded.meta.visibility == "private",
+        "allow_raw": chosen.allow_raw,
+        "runs": [{"run_id": rid, **p.model_dump(mode="json")} for rid, p in runs],
+    }
+    write_text(folder / "plan.json", json.dumps(plan, indent=1))
+    return Study(folder, asked.question, profile, runs)
+
+
+def _run_missing(study: Study, missing: list[str], jobs: int | None) -> int:
+    resources: dict[str, Any] = {rid: p.resources.model_dump() for rid, p in study.runs if rid in missing}
+    cores = _side_by_side(resources, jobs)
+    config = OUTPUTS / "locks" / f"{study.question}-{study.folder.name}.json"
+    write_text(config, json.dumps({"runs": resources, "python": sys.executable}))
+    print(f"{study.question}, profile {study.profile}: {len(missing)} of {len(study.runs)} runs to do, {cores} side by side", flush=True)
+    command = [
+        sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow" / "Snakefile"),
+        "--profile", str(ROOT / "workflow" / "profiles" / "local"), "--configfile", str(config),
+        "--directory", str(OUTPUTS), "--cores", str(cores), "--quiet", "all",
+    ]  # fmt: skip
+    environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "XDG_CACHE_HOME": str(OUTPUTS / "locks" / "cache")}
+    child = subprocess.Popen(command, env=environment, cwd=OUTPUTS)
+    try:
+        return child.wait()
+    except KeyboardInterrupt:
+        child.wait()
+        raise
+
+
+def _side_by_side(resources: dict[str, Any], jobs: int | None) -> int:
+    if jobs is not None:
+        if jobs < 1:
+            raise ParameterError(f"JOBS must be at least 1, got {jobs}")
+        return jobs
+    need = max(r["mem_mb"] for r in resources.values())
+    fits = int(psutil.virtual_memory().available / 2**20 // need)
+    return max(1, min(os.cpu_count() or 1, fits, len(resources)))
+
+
+def _announce(study: Study, left: list[str], seconds: float) -> None:
+    print(f"{len({r for r, _ in study.runs}) - len(left)} runs complete, {len(left)} failed, {seconds:.0f} s")
+    for rid in left:
+        failed = run_folder(rid) / "FAILED.json"
+        why = json.loads(failed.read_text())["message"] if failed.is_file() else "it was stopped; give the same command again"
+        print(f"  {rid}: {why} ({run_folder(rid) / 'executed.ipynb'})")
+    print(study.folder / "report.html", flush=True)
