@@ -1,0 +1,142 @@
+"""Reference methods that every table shows: `RealData` is the floor of each metric, `Uniform` and `StraightLines` the ceilings.
+
+They run through the same path as any other method, so floor and ceiling have the same number and length of trajectories.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from pydantic import Field
+
+from trajkit import geo, seeds
+from trajkit.errors import DataContractError, ParameterError
+from trajkit.methods import MethodConfig
+from trajkit.preprocess import to_fixed_length
+from trajkit.privacy.guarantee import Guarantee, Part, no_guarantee
+from trajkit.release import Release
+from trajkit.trajectories import Meta, Trajectories
+
+
+class LengthConfig(MethodConfig):
+    """Points of each released trajectory (a public number)."""
+
+    length: int = Field(64, ge=2)
+
+
+class StraightConfig(LengthConfig):
+    """``cap_m``: longest line in metres (a public number, about a long trip of the data set)."""
+
+    cap_m: float = Field(10_000.0, gt=0)
+
+
+class RealData:
+    """Publishes real training trajectories, resampled to ``length``: the floor that sampling alone leaves. Not private."""
+
+    Config = LengthConfig
+    TEMPLATE = "method-uniform"
+
+    def __init__(self, config: LengthConfig) -> None:
+        self.config = config
+
+    def fit(self, train: Trajectories, *, seed: int) -> RealData:
+        """Keep the training set. Raises DataContractError where it breaks the contract."""
+        self.train_ = train.check()
+        return self
+
+    def release(self, n: int | None, *, seed: int) -> Release:
+        """Return ``n`` training trajectories drawn without replacement. Raises DataContractError where there are fewer."""
+        train: Trajectories = _fitted(self, "train_")
+        n = _count(n)
+        if n > len(train):
+            raise DataContractError(
+                f"{n} real trajectories were asked for, but {train.meta.dataset} has {len(train)} in training: release at most as many"
+            )
+        index = seeds.rng(seed, "sampling", "real").choice(len(train), size=n, replace=False)
+        lonlat = to_fixed_length(train.take(index), length=self.config.length)
+        return Release(
+            Trajectories.from_fixed(train.meta.box.clip(lonlat), meta=_public(train.meta)),
+            no_guarantee("publishes real trajectories"),
+        )
+
+
+class Uniform:
+    """Independent uniform points in the public box: knows nothing about the data. The point-level ceiling."""
+
+    Config = LengthConfig
+    TEMPLATE = "method-uniform"
+
+    def __init__(self, config: LengthConfig) -> None:
+        self.config = config
+
+    def fit(self, train: Trajectories, *, seed: int) -> Uniform:
+        """Keep what is public about the training set; no record is read."""
+        self.meta_ = _public(train.meta)
+        return self
+
+    def release(self, n: int | None, *, seed: int) -> Release:
+        """Return ``n`` trajectories of ``length`` uniform points (in degrees)."""
+        meta: Meta = _fitted(self, "meta_")
+        unit = seeds.rng(seed, "sampling", "uniform").uniform(-1, 1, (_count(n), self.config.length, 2))
+        lonlat = meta.box.clip(meta.box.from_unit(unit))
+        return Release(Trajectories.from_fixed(lonlat, meta=meta), _blind("length is public"))
+
+
+class StraightLines:
+    """Straight lines between uniform ends, shortened to ``cap_m``: knows nothing about the data. The trajectory-level ceiling."""
+
+    Config = StraightConfig
+    TEMPLATE = "method-uniform"
+
+    def __init__(self, config: StraightConfig) -> None:
+        self.config = config
+
+    def fit(self, train: Trajectories, *, seed: int) -> StraightLines:
+        """Keep what is public about the training set; no record is read."""
+        self.meta_ = _public(train.meta)
+        return self
+
+    def release(self, n: int | None, *, seed: int) -> Release:
+        """Return ``n`` lines of ``length`` equally spaced points (straight in degrees; capped to within 0.1 % of ``cap_m``)."""
+        meta: Meta = _fitted(self, "meta_")
+        unit = seeds.rng(seed, "sampling", "straight").uniform(-1, 1, (_count(n), 2, 2))
+        start, end = np.moveaxis(meta.box.from_unit(unit), 1, 0)
+        share = np.minimum(1.0, self.config.cap_m / np.maximum(geo.haversine_m(start, end), 1e-9))
+        along = np.linspace(0.0, 1.0, self.config.length)[None, :, None] * share[:, None, None]
+        lonlat = meta.box.clip(start[:, None] + along * (end - start)[:, None])
+        return Release(Trajectories.from_fixed(lonlat, meta=meta), _blind("length and cap_m are public"))
+
+
+def _public(meta: Meta) -> Meta:
+    """Drop the preprocessing record: its counts come from private records."""
+    return replace(meta, steps=())
+
+
+def _blind(assumption: str) -> Guarantee:
+    mechanism = "does not look at the data"
+    return Guarantee(
+        holds=True,
+        kind="dp",
+        epsilon=0.0,
+        delta=0.0,
+        unit="trajectory",
+        adjacency="add-remove",
+        mechanism=mechanism,
+        accountant="none needed",
+        parts=(Part("training set", mechanism, 0.0, 0.0, {}),),
+        numerics="exact",
+        assumptions=("the box is public", assumption, "the number of released trajectories is public"),
+    )
+
+
+def _count(n: int | None) -> int:
+    if n is None or isinstance(n, bool) or n < 1:
+        raise ParameterError(f"n = {n!r}: say how many trajectories to release, at least 1")
+    return int(n)
+
+
+def _fitted(method: object, attribute: str):  # type: ignore[no-untyped-def]
+    if not hasattr(method, attribute):
+        raise ParameterError(f"{type(method).__name__} has not been fitted: call fit first")
+    return getattr(method, attribute)
