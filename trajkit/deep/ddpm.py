@@ -1,0 +1,82 @@
+"""Denoising diffusion: the noise schedule, the training loss of Ho et al. 2020 and the DDIM sampler of Song et al. 2021."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from trajkit.errors import ParameterError, RunFailedError
+
+SCHEDULES = ("linear", "cosine")
+
+
+def alphas_bar(kind: str, steps: int) -> Tensor:
+    """Return [steps] float32: the share of signal variance left after each diffusion step, falling from about 1 to about 0.
+
+    "linear": betas from 1e-4 to 0.05 as in DiffTraj for 500 steps, scaled by 500/steps; "cosine": Nichol and Dhariwal 2021.
+    """
+    if kind == "linear":
+        betas = torch.linspace(1e-4, 0.05, steps, dtype=torch.float64) * (500 / steps)
+    elif kind == "cosine":
+        x = torch.arange(steps + 1, dtype=torch.float64) / steps
+        f = torch.cos((x + 0.008) / 1.008 * math.pi / 2) ** 2
+        betas = 1 - f[1:] / f[:-1]
+    else:
+        raise ParameterError(f"schedule {kind!r} is unknown: use one of {', '.join(SCHEDULES)}")
+    return torch.cumprod(1 - betas.clamp(max=0.999), dim=0).float()
+
+
+class Denoising:
+    """The objective: predict the noise in noisy trajectories, mean squared error over coordinates and positions.
+
+    A record's loss is the mean over ``draws`` pairs (t, noise), t stratified over the draws; more draws give a less noisy
+    gradient of the same clipped size (Dockhorn et al. 2023, noise multiplicity).
+    """
+
+    def __init__(self, signal: Tensor, shape: tuple[int, int], *, draws: int) -> None:
+        self.signal, self.shape, self.draws = signal, shape, draws
+
+    def draw(self, records: int, generator: torch.Generator) -> dict[str, Tensor]:
+        """Return t int64 [records, draws] and noise float32 [records, draws, coordinates, L]."""
+        u = torch.rand(records, 1, generator=generator) + torch.arange(self.draws) / self.draws
+        t = ((u % 1.0) * len(self.signal)).long().clamp(max=len(self.signal) - 1)
+        return {"t": t, "noise": torch.randn(records, self.draws, *self.shape, generator=generator)}
+
+    def losses(self, model: nn.Module, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor:
+        """Return [records] for ``batch`` [records, coordinates, L] in [-1, 1]."""
+        t, noise = drawn["t"].flatten(), drawn["noise"].flatten(0, 1)
+        signal = self.signal.to(batch.device)[t][:, None, None]
+        noisy = signal.sqrt() * batch.repeat_interleave(self.draws, dim=0) + (1 - signal).sqrt() * noise
+        error = (model(noisy, t).float() - noise).square().mean(dim=(1, 2))
+        return error.unflatten(0, (-1, self.draws)).mean(dim=1)
+
+
+@torch.no_grad()
+def ddim(
+    model: Callable[[Tensor, Tensor], Tensor], noise: Tensor, signal: Tensor, *, steps: int, batch: int = 512
+) -> Tensor:
+    """Return samples [n, coordinates, L] from ``noise`` of the same shape in ``steps`` deterministic steps (eta = 0).
+
+    The predicted trajectory is held in [-1, 1] at every step. Raises RunFailedError for a sample that is not finite.
+    """
+    total = len(signal)
+    at = torch.linspace(total - 1, 0, steps).round().long()
+    signal = signal.to(noise.device)
+    out = []
+    for x in noise.split(batch):
+        for i, t in enumerate(at):
+            now, after = signal[t], signal[at[i + 1]] if i + 1 < steps else torch.ones((), device=noise.device)
+            predicted = model(x, t.to(noise.device).expand(len(x))).float()
+            clean = ((x - (1 - now).sqrt() * predicted) / now.sqrt()).clamp(-1, 1)
+            direction = (x - now.sqrt() * clean) / (1 - now).sqrt()
+            x = after.sqrt() * clean + (1 - after).sqrt() * direction
+        out.append(x)
+    samples = torch.cat(out) if out else noise
+    if not bool(torch.isfinite(samples).all()):
+        raise RunFailedError(
+            "the model returned samples that are not finite numbers: lower learning_rate and train again"
+        )
+    return samples

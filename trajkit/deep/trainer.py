@@ -1,0 +1,340 @@
+"""The training loop of every deep generator, and the DP-SGD step (Abadi et al. 2016), here and nowhere else.
+
+A step draws each record independently with probability q (Poisson sampling), sums the records' gradients, each clipped
+to norm C, adds Gaussian noise of standard deviation sigma * C and divides by the fixed q * n. An empty draw is a step of
+noise alone. The regimes differ in one thing at a time: plain neither clips nor adds noise, clipped only clips.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from opacus.grad_sample import GradSampleModule
+from torch import Tensor, nn
+
+from trajkit.deep.checkpoint import load_checkpoint, save_checkpoint
+from trajkit.deep.grad_sample import RecordGradients, check_supported, clipped_sum, quiet_hooks
+from trajkit.deep.progress import Progress
+from trajkit.errors import ParameterError, PrivacyAccountingError, RunFailedError
+from trajkit.seeds import child_seed
+
+REGIMES = ("plain", "clipped", "private")
+GENERATORS = ("sampler", "draws", "noise")
+LOG_POINTS = 200
+
+
+class Objective(Protocol):
+    """What is learned: one loss a record, from random draws that belong to the record."""
+
+    draws: int
+
+    def draw(self, records: int, generator: torch.Generator) -> dict[str, Tensor]:
+        """Return the random inputs of ``records`` records, [records, ...] on the CPU."""
+        ...
+
+    def losses(self, model: nn.Module, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor:
+        """Return the loss of each record, [records]; ``model`` sees ``draws`` consecutive rows a record."""
+        ...
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """``sample_rate`` is q, the probability with which each record enters a step; ``steps`` are updates, empty ones included.
+
+    ``physical_batch`` records are in memory at once; it changes neither the draws nor the accounting.
+    """
+
+    regime: str
+    steps: int
+    sample_rate: float
+    max_grad_norm: float = 1.0
+    noise_multiplier: float = 0.0
+    physical_batch: int = 64
+    learning_rate: float = 2e-3
+    warmup: float = 0.05
+    weight_decay: float = 0.0
+    ema_decay: float = 0.999
+    noise_source: str = "seeded"
+    checkpoint_every_s: float = 30.0
+    bf16: bool = False
+
+    def __post_init__(self) -> None:
+        if self.regime not in REGIMES:
+            raise ParameterError(f"regime {self.regime!r} is unknown: use one of {', '.join(REGIMES)}")
+        if not 0 < self.sample_rate <= 1 or self.steps < 1 or self.physical_batch < 1:
+            raise ParameterError(
+                f"sample_rate {self.sample_rate} must lie in (0, 1], steps {self.steps} and physical_batch {self.physical_batch} be at least 1"
+            )
+        if self.regime != "plain" and not self.max_grad_norm > 0:
+            raise ParameterError(f"max_grad_norm must be positive, got {self.max_grad_norm}")
+        if (self.regime == "private") != (self.noise_multiplier > 0):
+            raise PrivacyAccountingError(
+                f"regime {self.regime} with noise_multiplier {self.noise_multiplier}: private needs noise, the others have none"
+            )
+
+
+@dataclass
+class TrainRecord:
+    """What happened, for people who may see the data: none of it is covered by the guarantee."""
+
+    step: list[int] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    clipped_share: list[float] = field(default_factory=list)
+    grad_norm: list[float] = field(default_factory=list)
+    empty_batches: int = 0
+    examples: int = 0
+
+
+class Trainer:
+    """Trains ``model`` on ``records`` [n, ...]; after `run`, ``ema`` holds the averaged weights and ``ledger`` what was spent.
+
+    ``identity`` names the training (a hash of parameters, seed, data): a checkpoint of another one is refused.
+    Raises ParameterError for a model that cannot be trained record by record or lives on several devices.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        objective: Objective,
+        records: Tensor,
+        settings: TrainSettings,
+        *,
+        seed: int,
+        identity: str,
+        device: torch.device | str = "cpu",
+        checkpoint: Path | None = None,
+    ) -> None:
+        _single_device(model)
+        self.device = torch.device(device)
+        self.settings, self.objective, self.identity, self.checkpoint = settings, objective, identity, checkpoint
+        self.records = records.to(self.device)
+        self.model = model.to(self.device).train()
+        self.network = self.model
+        if settings.regime != "plain":
+            check_supported(self.model)
+            self.network = RecordGradients(self.model, draws=objective.draws)
+        self.parameters = [p for p in self.model.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.AdamW(
+            self.parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, foreach=True
+        )
+        self.ema = [p.detach().clone() for p in self.parameters]
+        self.step = 0
+        self.ledger = {
+            "sample_rate": settings.sample_rate,
+            "noise_multiplier": settings.noise_multiplier,
+            "max_grad_norm": settings.max_grad_norm,
+            "steps": 0,
+        }
+        self.record = TrainRecord()
+        self.generators = _generators(settings, seed, self.device)
+        self._window = _Window()
+        self.after_step: Callable[[int], None] = lambda step: None
+
+    @property
+    def expected_batch(self) -> float:
+        """q * n, the fixed number that the summed gradient is divided by."""
+        return self.settings.sample_rate * len(self.records)
+
+    def run(self, *, progress: bool = False) -> None:
+        """Train to the last step, from the checkpoint where there is one.
+
+        Raises RunFailedError when the loss is not finite, CheckpointError for a checkpoint that does not fit,
+        PrivacyAccountingError when steps taken and steps accounted differ.
+        """
+        if self.checkpoint is not None and self.checkpoint.exists():
+            self._restore(load_checkpoint(self.checkpoint, identity=self.identity))
+        saved = time.monotonic()
+        with Progress(self.settings.steps, done=self.step, show=progress) as bar:
+            while self.step < self.settings.steps:
+                n, loss = self._take_step()
+                bar.advance(n * self.objective.draws, loss)
+                due = time.monotonic() - saved >= self.settings.checkpoint_every_s
+                if self.checkpoint is not None and (due or self.step == self.settings.steps):
+                    save_checkpoint(self.checkpoint, self._state())
+                    saved = time.monotonic()
+                self.after_step(self.step)
+        if self.ledger["steps"] != self.settings.steps or self.step != self.settings.steps:
+            raise PrivacyAccountingError(
+                f"{self.step} steps were taken, {self.ledger['steps']} accounted, {self.settings.steps} planned: nothing may be released"
+            )
+
+    def load_ema(self) -> nn.Module:
+        """Copy the averaged weights into the model, free it of hooks and return it in evaluation mode."""
+        if isinstance(self.network, RecordGradients):
+            self.network.remove_hooks()
+        with torch.no_grad():
+            for p, average in zip(self.parameters, self.ema, strict=True):
+                p.copy_(average)
+                p.grad = None
+        return self.model.eval()
+
+    # ---- one step -----------------------------------------------------------------------------------------------
+
+    def _take_step(self) -> tuple[int, float]:
+        started = time.monotonic()
+        index = poisson_sample(len(self.records), self.settings.sample_rate, self.generators["sampler"])
+        drawn = self.objective.draw(len(index), self.generators["draws"])
+        total, loss, norms = self._summed_gradient(index, drawn)
+        self._apply(total)
+        self.step += 1
+        self.ledger["steps"] += 1
+        self._log(len(index), loss, norms, time.monotonic() - started)
+        return len(index), loss
+
+    def _summed_gradient(self, index: Tensor, drawn: dict[str, Tensor]) -> tuple[list[Tensor], float, Tensor]:
+        """Sum over the sampled records of their (clipped) gradients, in physical batches; mean loss; norms before clipping."""
+        total = [torch.zeros_like(p) for p in self.parameters]
+        loss, norms = 0.0, []
+        for start in range(0, len(index), self.settings.physical_batch):
+            part = slice(start, start + self.settings.physical_batch)
+            batch = self.records[index[part].to(self.device)]
+            with quiet_hooks():
+                losses = self._losses(batch, {k: v[part].to(self.device) for k, v in drawn.items()})
+                losses.sum().backward()
+            loss += float(losses.detach().sum())
+            if self.settings.regime == "plain":
+                gradients = [p.grad for p in self.parameters]
+            else:
+                gradients, norm = clipped_sum(self.parameters, self.settings.max_grad_norm)
+                norms.append(norm)
+            torch._foreach_add_(total, gradients)
+            for p in self.parameters:
+                p.grad = None
+        return total, loss / max(len(index), 1), torch.cat(norms) if norms else torch.zeros(0)
+
+    def _losses(self, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor:
+        mixed = self.settings.bf16 and self.device.type == "cuda"
+        with torch.autocast("cuda", dtype=torch.bfloat16) if mixed else nullcontext():
+            return self.objective.losses(self.network, batch, drawn)
+
+    def _apply(self, total: list[Tensor]) -> None:
+        """Add the noise, divide by the expected batch, update the weights and their average."""
+        if self.settings.regime == "private":
+            std = self.settings.noise_multiplier * self.settings.max_grad_norm
+            for gradient in total:
+                gradient += std * torch.randn(  # the noise of DP-SGD
+                    gradient.shape, generator=self.generators["noise"], device=self.device
+                )
+        for p, gradient in zip(self.parameters, total, strict=True):
+            p.grad = gradient / self.expected_batch
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.learning_rate * schedule(self.step, self.settings.steps, self.settings.warmup)
+        self.optimizer.step()
+        decay = min(self.settings.ema_decay, (1 + self.step) / (10 + self.step))
+        with torch.no_grad():
+            torch._foreach_lerp_(self.ema, [p.detach() for p in self.parameters], 1 - decay)
+        for p in self.parameters:
+            p.grad = None
+
+    def _log(self, n: int, loss: float, norms: Tensor, seconds: float) -> None:
+        window = self._window
+        self.record.empty_batches += n == 0
+        self.record.examples += n
+        if not math.isfinite(loss):
+            tail = ", ".join(f"{s}: {v:.4g}" for s, v in zip(self.record.step[-5:], self.record.loss[-5:], strict=True))
+            raise RunFailedError(
+                f"the loss is {loss} at step {self.step} of {self.settings.steps} (before: {tail or 'nothing logged yet'}): "
+                "lower learning_rate or max_grad_norm"
+            )
+        window.n += n
+        window.loss += loss * n
+        window.seconds += seconds
+        window.clipped += int((norms > self.settings.max_grad_norm).sum())
+        window.norm += float(norms.sum())
+        every = max(1, self.settings.steps // LOG_POINTS)
+        if self.step % every and self.step != self.settings.steps:
+            return
+        r, n_window = self.record, window.n or math.nan
+        r.step.append(self.step)
+        r.loss.append(window.loss / n_window)
+        r.seconds.append((r.seconds[-1] if r.seconds else 0.0) + window.seconds)
+        if self.settings.regime != "plain":
+            r.clipped_share.append(window.clipped / n_window)
+            r.grad_norm.append(window.norm / n_window)
+        self._window = _Window()
+
+    # ---- state --------------------------------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "steps": self.settings.steps,
+            "identity": self.identity,
+            "model": self.model.state_dict(),
+            "ema": self.ema,
+            "optimizer": self.optimizer.state_dict(),
+            "ledger": dict(self.ledger),
+            "generators": {name: g.get_state() for name, g in self.generators.items()},
+            "record": {**vars(self.record), "window": vars(self._window)},
+            "complete": False,
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        self.ema = [e.to(self.device) for e in state["ema"]]
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.step, self.ledger = state["step"], dict(state["ledger"])
+        if state["generators"] is not None:
+            for name, generator in self.generators.items():
+                generator.set_state(state["generators"][name])
+        if state["record"] is not None:
+            values = dict(state["record"])
+            self._window = _Window(**values.pop("window"))
+            self.record = TrainRecord(**values)
+
+
+@dataclass
+class _Window:
+    """Sums since the last logged point."""
+
+    n: int = 0
+    loss: float = 0.0
+    seconds: float = 0.0
+    clipped: int = 0
+    norm: float = 0.0
+
+
+def poisson_sample(n: int, rate: float, generator: torch.Generator) -> Tensor:
+    """Return the sorted indices of the records drawn: each of ``n`` independently with probability ``rate`` (to 2^-53)."""
+    return torch.nonzero(torch.rand(n, generator=generator, dtype=torch.float64) < rate).flatten()
+
+
+def schedule(step: int, steps: int, warmup: float) -> float:
+    """Factor on the learning rate: a linear rise over the first ``warmup`` of the steps, then half a cosine to zero."""
+    rise = max(1, round(warmup * steps))
+    if step < rise:
+        return (step + 1) / rise
+    return 0.5 * (1 + math.cos(math.pi * (step - rise) / max(1, steps - rise)))
+
+
+def _generators(settings: TrainSettings, seed: int, device: torch.device) -> dict[str, torch.Generator]:
+    """The sampler's and the draws' generators on the CPU (the same on every device), the noise's on the device."""
+    seeds = {
+        "sampler": child_seed(seed, "sampler"),
+        "draws": child_seed(seed, "noise", "draws"),
+        "noise": child_seed(seed, "noise", "dp-sgd"),
+    }
+    if settings.noise_source == "os":
+        seeds |= {"sampler": secrets.randbits(63), "noise": secrets.randbits(63)}
+    return {
+        name: torch.Generator(device=device if name == "noise" else "cpu").manual_seed(value)
+        for name, value in seeds.items()
+    }
+
+
+def _single_device(model: nn.Module) -> None:
+    wrapped = type(model).__name__ in ("DataParallel", "DistributedDataParallel", "FullyShardedDataParallel")
+    if wrapped or isinstance(model, GradSampleModule) or len({p.device for p in model.parameters()}) > 1:
+        raise ParameterError(
+            f"{type(model).__name__} is a wrapped model or spans several devices: each copy would draw its own batch and add its own "
+            "noise, which the accounting does not cover; pass the bare module, on one device"
+        )

@@ -1,0 +1,104 @@
+"""From a training plan to noise, and from the steps really taken to the guarantee of everything the model releases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from trajkit.errors import PrivacyAccountingError
+from trajkit.privacy.guarantee import RNG_OS, RNG_SEEDED, Guarantee, Part, no_guarantee
+
+UNIT = "trajectory"
+ADJACENCY = "add-remove"
+ASSUMPTIONS = (
+    "n, the number of training trajectories, is public: sample_rate and the default delta follow from it",
+    "the box is public and was not computed from the data",
+    "hyper-parameters are not accounted: they must be chosen on other data",
+    "which trajectories each step drew stays secret, as do the noise, the gradients, the losses and the checkpoints before the last",
+    "one trajectory is protected; a person with several of them is protected less",
+)
+RNG_ASSUMPTION = {
+    RNG_SEEDED: "the noise can be recomputed by whoever knows the seed",
+    RNG_OS: "sampling and noise come from a pseudo-random generator (not cryptographic) keyed with 63 bits of operating-system entropy",
+}
+PLAIN = "trained without differential privacy: gradients are neither clipped nor noised"
+CLIPPED = "gradients are clipped but no noise is added: clipping alone promises nothing"
+
+
+class DpParameters(Protocol):
+    """The parameters of a method that decide its budget."""
+
+    regime: str
+    epsilon: float | None
+    delta: float | None
+    noise_multiplier: float | None
+    batch_size: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Budget:
+    """``sample_rate`` = batch_size / n is both the rate drawn with and the rate accounted."""
+
+    n: int
+    sample_rate: float
+    delta: float | None
+    noise_multiplier: float
+
+
+def plan(config: DpParameters, n: int) -> Budget:
+    """Return the rate, delta and noise multiplier of a training on ``n`` records; calibrates where an epsilon is given."""
+    rate = config.batch_size / n
+    if config.regime != "private":
+        return Budget(n, rate, None, 0.0)
+    from trajkit.privacy.accounting import calibrate, delta_for
+
+    delta = config.delta if config.delta is not None else delta_for(n)
+    noise = config.noise_multiplier
+    if noise is None:
+        assert config.epsilon is not None
+        noise = calibrate(
+            target_epsilon=config.epsilon, delta=delta, sample_rate=rate, steps=config.steps, unit=UNIT
+        ).noise_multiplier
+    return Budget(n, rate, delta, noise)
+
+
+def training_guarantee(
+    regime: str, budget: Budget, ledger: dict[str, Any], *, target: float | None, noise_source: str
+) -> Guarantee:
+    """Return the guarantee of a training whose ``ledger`` records the steps taken, their rate and their noise.
+
+    Raises PrivacyAccountingError when the ledger differs from the plan or epsilon exceeds the target.
+    """
+    rng = RNG_OS if noise_source == "os" else RNG_SEEDED
+    if regime != "private":
+        return no_guarantee(PLAIN if regime == "plain" else CLIPPED, unit=UNIT, rng=rng)
+    from trajkit.privacy.accounting import DpSgd, epsilon_of
+
+    planned = (budget.sample_rate, budget.noise_multiplier)
+    if (ledger["sample_rate"], ledger["noise_multiplier"]) != planned or budget.delta is None:
+        raise PrivacyAccountingError(f"trained with {ledger}, planned {budget}: nothing may be released")
+    mechanism = DpSgd(ledger["sample_rate"], ledger["noise_multiplier"], ledger["steps"])
+    spent = epsilon_of(mechanism, delta=budget.delta, unit=UNIT, adjacency=ADJACENCY)
+    if target is not None and spent.epsilon > target:
+        raise PrivacyAccountingError(
+            f"epsilon {spent.epsilon:.6g} after {ledger['steps']} steps exceeds the target {target}: nothing may be released"
+        )
+    words = (
+        f"DP-SGD: {ledger['steps']} steps, each record drawn with probability {ledger['sample_rate']:.6g} (Poisson), gradients "
+        f"clipped to {ledger['max_grad_norm']:g}, Gaussian noise of {ledger['noise_multiplier']:.6g} times that"
+    )
+    part = Part("training set", words, spent.epsilon, spent.delta, {**ledger, "n": budget.n, "sampling": "poisson"})
+    return Guarantee(
+        holds=True,
+        kind="dp",
+        epsilon=spent.epsilon,
+        delta=spent.delta,
+        unit=UNIT,
+        adjacency=ADJACENCY,
+        mechanism=words,
+        accountant=spent.accountant,
+        parts=(part,),
+        rng=rng,
+        assumptions=(*ASSUMPTIONS, RNG_ASSUMPTION[rng]),
+    )
