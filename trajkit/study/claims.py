@@ -23,7 +23,7 @@ class Claim(BaseModel):
 
     ratio: value of ``cell`` over value of ``against``. On the published data at the published size, "reproduced" when every
     primary metric's interval lies in [low, high], "not reproduced" when one lies wholly outside. Elsewhere only the
-    direction (ratio above 1) is judged, by Holm-adjusted p-values.
+    direction (ratio above 1) is judged, by Holm-adjusted p-values. ``published_cell`` stands for ``cell`` on the published data.
     unusable: ``cell`` counts as unusable when the interval of its rescaled value lies wholly above ``low`` on any primary
     metric, as usable when it lies below on all; elsewhere than on the published data the direction is judged as for ratio.
     """
@@ -35,6 +35,7 @@ class Claim(BaseModel):
     rule: Literal["ratio", "unusable"]
     cell: str
     against: str
+    published_cell: str | None = None
     metrics: list[str] = Field(min_length=1)
     level: Literal["point", "trajectory"]
     low: float
@@ -62,12 +63,18 @@ def read_claims() -> dict[str, Claim]:
     return {name: checked(Claim, value, where=f"params/claims.yaml: {name}") for name, value in raw.items()}
 
 
-def judge(name: str, claim: Claim, results: pd.DataFrame, *, dataset: str, profile: str, test_ratio: float | None) -> Verdict:
+def judge(
+    name: str, claim: Claim, results: pd.DataFrame, *, dataset: str, profile: str, test_ratio: float | None
+) -> Verdict:
     """Apply the rule of ``claim`` to ``results`` (columns cell, replicate, metric, level, value, rescaled)."""
-    pairs = {m: _paired(results, claim, m) for m in claim.metrics}
     as_published = profile == "paper" and dataset in claim.published_on
+    if as_published and claim.published_cell:
+        claim = claim.model_copy(update={"cell": claim.published_cell})
+    pairs = {m: _paired(results, claim, m) for m in claim.metrics}
     if test_ratio is None or any(len(p) == 0 for p in pairs.values()):
-        return _verdict(name, claim, NOT_TESTABLE, {}, f"this profile has no complete pair of {claim.cell} and {claim.against}")
+        return _verdict(
+            name, claim, NOT_TESTABLE, {}, f"this profile has no complete pair of {claim.cell} and {claim.against}"
+        )
     level = 1 - (1 - claim.confidence) / len(claim.metrics)
     ratios = {m: paired_ratio(p["value_a"], p["value_b"], test_ratio=test_ratio, level=level) for m, p in pairs.items()}
     figures = {m: f"ratio {interval}" for m, interval in ratios.items()}
@@ -86,7 +93,9 @@ def _paired(results: pd.DataFrame, claim: Claim, metric: str) -> pd.DataFrame:
     return a.merge(b, on="replicate", suffixes=("_a", "_b"))
 
 
-def _direction(ratios: dict[str, Interval], figures: dict[str, str], claim: Claim, dataset: str, profile: str) -> tuple[str, dict[str, str], str]:
+def _direction(
+    ratios: dict[str, Interval], figures: dict[str, str], claim: Claim, dataset: str, profile: str
+) -> tuple[str, dict[str, str], str]:
     where = f"{dataset} at profile {profile} is not the published setting ({', '.join(claim.published_on)} at profile paper), so only the direction is judged"
     if any(r.p is None for r in ratios.values()):
         return UNDECIDABLE, figures, f"one repetition gives no interval; {where}"
@@ -115,7 +124,11 @@ def _within(ratios: dict[str, Interval], figures: dict[str, str], claim: Claim) 
 def _unusable(rescaled: dict[str, Interval], claim: Claim) -> tuple[str, dict[str, str], str]:
     figures = {m: f"rescaled {interval}" for m, interval in rescaled.items()}
     if any(r.low is not None and r.low > claim.low for r in rescaled.values()):
-        return "reproduced", figures, f"a primary metric is wholly above {claim.low} (0 = real data, 1 = no information)"
+        return (
+            "reproduced",
+            figures,
+            f"a primary metric is wholly above {claim.low} (0 = real data, 1 = no information)",
+        )
     if all(r.high is not None and r.high < claim.low for r in rescaled.values()):
         return "not reproduced", figures, f"every primary metric is wholly below {claim.low}"
     return UNDECIDABLE, figures, f"an interval contains {claim.low}"

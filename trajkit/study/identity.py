@@ -14,12 +14,21 @@ from trajkit.methods import METHODS, method_class
 from trajkit.study.params import ROOT, RunConfig
 
 # parts that present results but do not make them
-_NOT_RESULTS = ("trajkit.study", "trajkit.methods", "trajkit.viz", "trajkit.cli", "trajkit.doctor", "trajkit.benchmarks", "trajkit.bench")
+_NOT_RESULTS = (
+    "trajkit.study",
+    "trajkit.methods",
+    "trajkit.viz",
+    "trajkit.cli",
+    "trajkit.doctor",
+    "trajkit.benchmarks",
+    "trajkit.bench",
+)
 
 
 def template_of(method: str) -> Path:
-    """The notebook that runs ``method``: ``notebooks/method-<family>.ipynb``, declared by the class as ``TEMPLATE``."""
-    return ROOT / "notebooks" / f"{method_class(method).TEMPLATE}.ipynb"
+    """The notebook that runs ``method``: ``notebooks/method-<name>.ipynb``, or the one its class names as ``TEMPLATE``."""
+    name = getattr(method_class(method), "TEMPLATE", f"method-{method}")
+    return ROOT / "notebooks" / f"{name}.ipynb"
 
 
 def release_id(config: RunConfig, *, data_fingerprint: str) -> str:
@@ -27,7 +36,14 @@ def release_id(config: RunConfig, *, data_fingerprint: str) -> str:
     keys = ("dataset", "unit", "fold", "train_size", "seed", "length", "n_release", "method", "parameters")
     chosen = {k: v for k, v in config.model_dump(mode="json").items() if k in keys}
     module = METHODS[config.method].partition(":")[0]
-    return _short({**chosen, "data": data_fingerprint, "template": _template_hash(config.method), "code": code_fingerprint(module)})
+    return _short(
+        {
+            **chosen,
+            "data": data_fingerprint,
+            "template": _template_hash(config.method),
+            "code": code_fingerprint(module),
+        }
+    )
 
 
 def evaluation_id(release: str, config: RunConfig) -> str:
@@ -88,7 +104,10 @@ def _is_module(name: str) -> bool:
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)) and ast.get_docstring(node) is not None:
+        if (
+            isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef))
+            and ast.get_docstring(node) is not None
+        ):
             node.body = node.body[1:]
     return tree
 

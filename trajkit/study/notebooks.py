@@ -29,12 +29,16 @@ def declared_parameters(path: Path) -> dict[str, Any]:
     """
     cells = [c for c in read_notebook(path).cells if "parameters" in c.metadata.get("tags", [])]
     if len(cells) != 1:
-        raise ParameterError(f"{path.name} has {len(cells)} cells tagged 'parameters', it needs exactly one: tag the cell with the defaults")
+        raise ParameterError(
+            f"{path.name} has {len(cells)} cells tagged 'parameters', it needs exactly one: tag the cell with the defaults"
+        )
     found: dict[str, Any] = {}
     for statement in ast.parse(cells[0].source).body:
         target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
         if not isinstance(target, ast.Name):
-            raise ParameterError(f"{path.name}: the parameters cell may only assign literals to names, not `{ast.unparse(statement)}`: move it to the next cell")
+            raise ParameterError(
+                f"{path.name}: the parameters cell may only assign literals to names, not `{ast.unparse(statement)}`: move it to the next cell"
+            )
         try:
             found[target.id] = ast.literal_eval(statement.value)
         except ValueError:
@@ -56,8 +60,15 @@ def check_parameters(path: Path, values: dict[str, Any]) -> None:
             raise ParameterError(f"{path.name} has no parameter {name!r}: it has {', '.join(declared)}")
         _check_plain(name, value)
         default = declared[name]
-        if default is not None and value is not None and type(default) is not type(value) and not _number_pair(default, value):
-            raise ParameterError(f"{path.name}: parameter {name} is {type(default).__name__} there, got {value!r} ({type(value).__name__})")
+        if (
+            default is not None
+            and value is not None
+            and type(default) is not type(value)
+            and not _number_pair(default, value)
+        ):
+            raise ParameterError(
+                f"{path.name}: parameter {name} is {type(default).__name__} there, got {value!r} ({type(value).__name__})"
+            )
 
 
 def _number_pair(default: Any, value: Any) -> bool:
@@ -68,13 +79,17 @@ def _check_plain(name: str, value: Any) -> None:
     if isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
-                raise ParameterError(f"parameter {name}: key {key!r} is not text; notebooks would turn it into text in silence: quote it")
+                raise ParameterError(
+                    f"parameter {name}: key {key!r} is not text; notebooks would turn it into text in silence: quote it"
+                )
             _check_plain(f"{name}.{key}", item)
     elif isinstance(value, list):
         for i, item in enumerate(value):
             _check_plain(f"{name}.{i}", item)
     elif not (value is None or type(value) in (str, int, float, bool)):
-        raise ParameterError(f"parameter {name} = {value!r} is a {type(value).__name__}: notebooks take text, numbers, true/false, lists and string-keyed maps only")
+        raise ParameterError(
+            f"parameter {name} = {value!r} is a {type(value).__name__}: notebooks take text, numbers, true/false, lists and string-keyed maps only"
+        )
 
 
 def check_executed(path: Path, *, sentinel: str) -> None:
@@ -87,9 +102,16 @@ def check_executed(path: Path, *, sentinel: str) -> None:
     for i, count in enumerate(counts):
         if count is None or (i and count <= counts[i - 1]):
             first = cells[i].source.strip().splitlines()[0]
-            raise RunFailedError(f"{path.name}: code cell {i + 1} (`{first}`) did not run; the kernel was probably killed, often for memory")
+            raise RunFailedError(
+                f"{path.name}: code cell {i + 1} (`{first}`) did not run; the kernel was probably killed, often for memory"
+            )
         if any(o.output_type == "error" for o in cells[i].outputs):
             raise RunFailedError(f"{path.name}: code cell {i + 1} ended with an error")
-    text = "".join(str(o.get("text", "")) + str(o.get("data", {}).get("text/plain", "")) for o in (cells[-1].outputs if cells else []))
+    text = "".join(
+        str(o.get("text", "")) + str(o.get("data", {}).get("text/plain", ""))
+        for o in (cells[-1].outputs if cells else [])
+    )
     if sentinel not in text:
-        raise RunFailedError(f"{path.name}: the last cell did not print {sentinel!r}: the notebook ended before its end")
+        raise RunFailedError(
+            f"{path.name}: the last cell did not print {sentinel!r}: the notebook ended before its end"
+        )

@@ -26,9 +26,9 @@ class _Strict(BaseModel):
 class Resources(_Strict):
     """What one run asks of the scheduler."""
 
-    mem_mb: int = Field(2500, gt=0)
-    runtime_min: int = Field(30, gt=0)
-    gpus: int = Field(0, ge=0)
+    mem_mb: int = Field(default=2500, gt=0)
+    runtime_min: int = Field(default=30, gt=0)
+    gpus: int = Field(default=0, ge=0)
 
 
 class RunConfig(_Strict):
@@ -38,11 +38,11 @@ class RunConfig(_Strict):
     data: str | None = None
     dataset_settings: dict[str, Any] = {}
     unit: Literal["trajectory", "user"] = "trajectory"
-    fold: int = Field(0, ge=0, lt=N_FOLDS)
-    train_size: int | None = Field(None, gt=0)
-    seed: int = Field(0, ge=0)
-    length: int = Field(64, ge=2)
-    n_release: int = Field(1000, gt=0)
+    fold: int = Field(default=0, ge=0, lt=N_FOLDS)
+    train_size: int | None = Field(default=None, gt=0)
+    seed: int = Field(default=0, ge=0)
+    length: int = Field(default=64, ge=2)
+    n_release: int = Field(default=1000, gt=0)
     method: str
     parameters: dict[str, Any] = {}
     evaluation: dict[str, Any] = {}
@@ -57,7 +57,7 @@ class Cell(_Strict):
     grid: dict[str, list[Any]] = {}
     train_size: int | None = None
     vary: Literal["fold", "init"] = "fold"
-    seeds: int | None = Field(None, gt=0)
+    seeds: int | None = Field(default=None, gt=0)
     resources: Resources | None = None
 
 
@@ -113,7 +113,12 @@ def select_profile(question: Question, profile: str) -> Profile:
 
 
 def plan_runs(
-    profile: Profile, *, dataset: str, data: str | None = None, settings: dict[str, Any] | None = None, seeds: int | None = None
+    profile: Profile,
+    *,
+    dataset: str,
+    data: str | None = None,
+    settings: dict[str, Any] | None = None,
+    seeds: int | None = None,
 ) -> list[PlannedRun]:
     """Expand a profile into runs; every method's parameters are checked and completed with their defaults here.
 
@@ -135,7 +140,9 @@ def plan_runs(
                     n_release=profile.n_release, method=cell.method, parameters=complete, evaluation=evaluation,
                 )  # fmt: skip
                 resources = cell.resources or profile.resources
-                runs.append(PlannedRun(cell=cell.name + suffix, replicate=i, vary=cell.vary, config=config, resources=resources))
+                runs.append(
+                    PlannedRun(cell=cell.name + suffix, replicate=i, vary=cell.vary, config=config, resources=resources)
+                )
     names = [(r.cell, r.replicate) for r in runs]
     if len(set(names)) != len(names):
         raise ParameterError("two cells of the profile have the same name: give each its own")
@@ -145,7 +152,10 @@ def plan_runs(
 def _expand(cell: Cell) -> list[tuple[dict[str, Any], str]]:
     keys = list(cell.grid)
     return [
-        ({**cell.parameters, **dict(zip(keys, values, strict=True))}, "".join(f"-{k}-{v}" for k, v in zip(keys, values, strict=True)))
+        (
+            {**cell.parameters, **dict(zip(keys, values, strict=True))},
+            "".join(f"-{k}-{v}" for k, v in zip(keys, values, strict=True)),
+        )
         for values in itertools.product(*(cell.grid[k] for k in keys))
     ]
 

@@ -29,7 +29,9 @@ def build_report(folder: Path) -> None:
     write_text(folder / "results.csv", study.results.to_csv(index=False))
     write_text(folder / "claims.json", json.dumps(as_json(study.verdicts()), indent=1))
     if study.plan["private"]:
-        write_text(folder / "PRIVATE", "figures here were computed on private data and are not covered by any guarantee\n")
+        write_text(
+            folder / "PRIVATE", "figures here were computed on private data and are not covered by any guarantee\n"
+        )
     if study.plan["report"]:
         notebook = folder / "report.ipynb"
         execute(ROOT / "notebooks" / f"{study.plan['report']}.ipynb", notebook, {"study_dir": str(folder)}, SENTINEL)
@@ -47,7 +49,9 @@ def to_html(notebook: Path) -> str:
     """Render an executed notebook as one page that needs no network: no input cells, images inside, no outside scripts."""
     from nbconvert import HTMLExporter
 
-    exporter = HTMLExporter(exclude_input=True, exclude_output_prompt=True, exclude_input_prompt=True, embed_images=True)
+    exporter = HTMLExporter(
+        exclude_input=True, exclude_output_prompt=True, exclude_input_prompt=True, embed_images=True
+    )
     exporter.mathjax_url = exporter.require_js_url = exporter.jquery_url = exporter.mermaid_js_url = ""
     body, _ = exporter.from_filename(str(notebook))
     return body
@@ -61,6 +65,9 @@ def _identity(folder: Path) -> str:
         "done": [(OUTPUTS / "runs" / r["run_id"] / "manifest.json").is_file() for r in plan["runs"]],
         "template": template.read_text() if plan["report"] else "",
         "claims": (ROOT / "params" / "claims.yaml").read_text(),
-        "code": [code_fingerprint("trajkit.study.results", presenting=True), code_fingerprint("trajkit.viz.plots", presenting=True)],
+        "code": [
+            code_fingerprint("trajkit.study.results", presenting=True),
+            code_fingerprint("trajkit.viz.plots", presenting=True),
+        ],
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

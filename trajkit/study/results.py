@@ -7,20 +7,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from trajkit import datasets
 from trajkit.errors import MissingDataError
-from trajkit.metrics import rescale
+from trajkit.metrics import METRICS, rescale
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.study.claims import Verdict, judge, read_claims
 from trajkit.study.params import RunConfig
 from trajkit.study.run import OUTPUTS, Run
 from trajkit.study.stats import corrected_interval, paired_difference, variance_components
+from trajkit.study.tables import drop_table
 from trajkit.trajectories import Trajectories
 
 FLOOR = "real"
-CEILING = {"point": "uniform", "trajectory": "straight", "road": "uniform"}
 PRIMARY = ("swd", "jsd")
 
 
@@ -65,7 +65,16 @@ class StudyResults:
             judged, guarantee = self._json(run["run_id"], "metrics.json"), self.guarantee(run["run_id"])
             for r in judged["results"]:
                 kept = {k: r[k] for k in ("metric", "level", "value", "unit", "direction")}
-                rows.append({**run, **kept, "n_train": judged["n_train"], "n_test": judged["n_test"], "epsilon": guarantee.epsilon, "holds": guarantee.holds})
+                rows.append(
+                    {
+                        **run,
+                        **kept,
+                        "n_train": judged["n_train"],
+                        "n_test": judged["n_test"],
+                        "epsilon": guarantee.epsilon,
+                        "holds": guarantee.holds,
+                    }
+                )
         table = pd.DataFrame(rows).drop(columns="complete", errors="ignore")
         return self._rescaled(table) if len(table) else table
 
@@ -74,12 +83,17 @@ class StudyResults:
         key = ["fold", "metric"]
         reference = table[table["vary"] == "fold"]
         floor = reference[reference["method"] == FLOOR].groupby(key)["value"].first()
-        ceiling = reference[reference["method"] == reference["level"].map(CEILING)].groupby(key)["value"].first()
+        ceiling = (
+            reference[reference["method"] == reference["metric"].map(lambda m: METRICS[m].ceiling)]
+            .groupby(key)["value"]
+            .first()
+        )
         at = pd.MultiIndex.from_frame(table[key])
         table = table.assign(floor=floor.reindex(at).to_numpy(), ceiling=ceiling.reindex(at).to_numpy())
         known = table[["floor", "ceiling"]].notna().all(axis=1)
         table["rescaled"] = [
-            rescale(v, f, c) if ok else None for v, f, c, ok in zip(table["value"], table["floor"], table["ceiling"], known, strict=True)
+            rescale(v, f, c) if ok else None
+            for v, f, c, ok in zip(table["value"], table["floor"], table["ceiling"], known, strict=True)
         ]
         return table.astype({"rescaled": "float64"})
 
@@ -97,11 +111,15 @@ class StudyResults:
         cells = {}
         for (cell, metric), group in self.results.groupby(["cell", "metric"], sort=False):
             values = group[value].dropna()
-            cells[cell, metric] = str(corrected_interval(values, test_ratio=ratio)) if len(values) and ratio else "undefined"
+            cells[cell, metric] = (
+                str(corrected_interval(values, test_ratio=ratio)) if len(values) and ratio else "undefined"
+            )
         table = pd.Series(cells).unstack() if cells else pd.DataFrame()
         return table.reindex(index=order, columns=list(dict.fromkeys(self.results["metric"]))).fillna("no complete run")
 
-    def differences(self, pairs: list[tuple[str, str, str]], *, value: str = "rescaled", metrics: tuple[str, ...] | None = None) -> pd.DataFrame:
+    def differences(
+        self, pairs: list[tuple[str, str, str]], *, value: str = "rescaled", metrics: tuple[str, ...] | None = None
+    ) -> pd.DataFrame:
         """Paired differences over folds. ``pairs`` holds (what, cell a, cell b): mean of a - b with its corrected 95 % interval."""
         rows, ratio = [], self.test_ratio
         for what, a, b in pairs:
@@ -110,7 +128,17 @@ class StudyResults:
                 both = pd.concat([chosen.loc[chosen["cell"] == c, value] for c in (a, b)], axis=1).dropna()
                 if len(both) and ratio:
                     d = paired_difference(both.iloc[:, 0], both.iloc[:, 1], test_ratio=ratio)
-                    rows.append({"effect": what, "metric": metric, "mean": d.mean, "low": d.low, "high": d.high, "folds": d.k, "seen": d.excludes(0.0)})
+                    rows.append(
+                        {
+                            "effect": what,
+                            "metric": metric,
+                            "mean": d.mean,
+                            "low": d.low,
+                            "high": d.high,
+                            "folds": d.k,
+                            "seen": d.excludes(0.0),
+                        }
+                    )
         return pd.DataFrame(rows, columns=["effect", "metric", "mean", "low", "high", "folds", "seen"])
 
     def variances(self, cell: str, init_cell: str, *, metrics: tuple[str, ...] = PRIMARY) -> pd.DataFrame:
@@ -131,7 +159,14 @@ class StudyResults:
         rows = {}
         for cell, group in self.complete.groupby("cell", sort=False):
             g = self.guarantee(group["run_id"].iloc[0])
-            rows[cell] = {"holds": g.holds, "epsilon": g.epsilon, "delta": g.delta, "unit": g.unit, "adjacency": g.adjacency, "in words": g.in_words()}
+            rows[cell] = {
+                "holds": g.holds,
+                "epsilon": g.epsilon,
+                "delta": g.delta,
+                "unit": g.unit,
+                "adjacency": g.adjacency,
+                "in words": g.in_words(),
+            }
         return pd.DataFrame(rows).T
 
     def holes(self) -> pd.DataFrame:
@@ -148,7 +183,14 @@ class StudyResults:
         rows = []
         for run in self.complete.to_dict("records"):
             m = self._json(run["run_id"], "manifest.json")
-            rows.append({"cell": run["cell"], **{f"{k} s": v for k, v in m["seconds"].items() if k != "total"}, "run s": m["wall_s"], "peak MB": m["peak_mb"]})
+            rows.append(
+                {
+                    "cell": run["cell"],
+                    **{f"{k} s": v for k, v in m["seconds"].items() if k != "total"},
+                    "run s": m["wall_s"],
+                    "peak MB": m["peak_mb"],
+                }
+            )
         return pd.DataFrame(rows).groupby("cell", sort=False).mean().round(1) if rows else pd.DataFrame()
 
     def run(self, cell: str, replicate: int = 0) -> Run | None:
@@ -165,16 +207,32 @@ class StudyResults:
         run = self.run(cell, replicate)
         return None if run is None else run.release(None).trajectories
 
+    @cached_property
+    def first(self) -> Run:
+        """The first planned run, complete or not: its data set and its first fold are the ones that the report shows."""
+        planned = self.plan["runs"][0]
+        return Run(OUTPUTS / "runs" / planned["run_id"], RunConfig(**planned["config"]))
+
+    def real_panel(self) -> Trajectories | None:
+        """Real test trajectories of the first fold, to draw; None where nothing raw may be shown."""
+        return self.first.real if self.may_show_raw else None
+
+    def road_segments(self) -> np.ndarray | None:
+        """Road segments [s, 4] in metres beneath the maps; None where no road network is known."""
+        roads = self.first.roads
+        return None if roads is None else roads.segments()
+
     def drop_report(self) -> pd.DataFrame:
         """The chain of processing steps: what went in, what was left out and why. Counts are rounded where nothing exact may be shown."""
-        config = self.plan["runs"][0]["config"]
-        data = datasets.load(config["dataset"], data=config["data"], settings=config["dataset_settings"])
-        return drop_table(data.meta.steps, exact=self.may_show_raw)
+        return drop_table(self.first.data.meta.steps, exact=self.may_show_raw)
 
     def history(self, cell: str) -> pd.DataFrame:
         """Training histories of a cell, one ``replicate`` after another."""
         found = self.complete[self.complete["cell"] == cell]
-        parts = [Run(OUTPUTS / "runs" / r["run_id"], None).history().assign(replicate=r["replicate"]) for r in found.to_dict("records")]  # type: ignore[arg-type]
+        parts = [
+            pd.read_csv(OUTPUTS / "runs" / r["run_id"] / "history.csv").assign(replicate=r["replicate"])
+            for r in found.to_dict("records")
+        ]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
     def verdicts(self) -> list[Verdict]:
@@ -182,24 +240,3 @@ class StudyResults:
         known = read_claims()
         where = {"dataset": self.plan["dataset"], "profile": self.plan["profile"], "test_ratio": self.test_ratio}
         return [judge(name, known[name], self.results, **where) for name in self.plan["claims"]]
-
-
-def drop_table(steps: tuple[dict[str, Any], ...], *, exact: bool) -> pd.DataFrame:
-    """One row a step and reason. With ``exact`` false, counts are rounded to one significant digit and marked "about"."""
-
-    def show(count: int) -> str:
-        if exact or count == 0:
-            return f"{count:,}"
-        digits = len(str(count)) - 1
-        return f"about {round(count, -digits):,}"
-
-    rows = []
-    for s in steps:
-        reasons = {**s["dropped"], **{k: [v, 0] for k, v in s["found"].items()}} or {"nothing": [0, 0]}
-        for reason, (trajectories, points) in reasons.items():
-            label = f"{reason} (found, kept)" if reason in s["found"] else reason
-            rows.append({
-                "step": s["step"], "settings": ", ".join(f"{k} = {v}" for k, v in s["settings"].items()), "what": label,
-                "trajectories": show(trajectories), "points": show(points), "left": f"{show(s['trajectories_out'])} with {show(s['points_out'])} points",
-            })  # fmt: skip
-    return pd.DataFrame(rows, columns=["step", "settings", "what", "trajectories", "points", "left"])

@@ -25,8 +25,10 @@ from trajkit.parameters import checked
 from trajkit.preprocess import to_fixed_length
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.release import Release
+from trajkit.roads import RoadNetwork
 from trajkit.split import Fold, fold
 from trajkit.study.params import ROOT, RunConfig
+from trajkit.study.tables import drop_table
 from trajkit.study.yamlio import dump_yaml, load_yaml, write_text
 from trajkit.trajectories import Trajectories
 
@@ -54,7 +56,9 @@ def open_run(run_dir: str = "", **config: Any) -> Run:
     planned = checked(RunConfig, load_yaml(folder / "params.yaml"), where=str(folder / "params.yaml"))
     differs = [k for k, v in config.items() if getattr(planned, k) != v]
     if differs:
-        raise ParameterError(f"{', '.join(differs)} in the notebook differ from {folder / 'params.yaml'}: run the notebook through `python -m trajkit run`")
+        raise ParameterError(
+            f"{', '.join(differs)} in the notebook differ from {folder / 'params.yaml'}: run the notebook through `python -m trajkit run`"
+        )
     return Run(folder, planned)
 
 
@@ -86,7 +90,9 @@ class Run:
         if size is None:
             return whole
         if size > len(whole.train):
-            raise DataContractError(f"train_size is {size}, but fold {whole.index} of {self.config.dataset} has {len(whole.train)} training trajectories: lower it")
+            raise DataContractError(
+                f"train_size is {size}, but fold {whole.index} of {self.config.dataset} has {len(whole.train)} training trajectories: lower it"
+            )
         chosen = np.sort(seeds.rng(self.config.seed, "split", "train_size").permutation(len(whole.train))[:size])
         return Fold(whole.index, whole.unit, whole.train.take(chosen), whole.test)
 
@@ -100,6 +106,16 @@ class Run:
         """The test set at the fixed length that released trajectories have (study.md 1.4)."""
         test = self.fold.test
         return Trajectories.from_fixed(to_fixed_length(test, length=self.config.length), meta=test.meta, prefix="r")
+
+    @cached_property
+    def roads(self) -> RoadNetwork | None:
+        """The public road network of the data set, where one is known."""
+        return datasets.roads_of(self.config.dataset, data=self.config.data, settings=self.config.dataset_settings)
+
+    @property
+    def may_show_raw(self) -> bool:
+        """Run notebooks show raw records of public data sets only."""
+        return not self.private
 
     # ---- work ---------------------------------------------------------------------------------------------------
 
@@ -127,8 +143,7 @@ class Run:
         release = method.release(self.config.n_release, seed=self.config.seed)
         self._seconds["release"] = time.monotonic() - started
         release.trajectories.to_parquet(self.folder / "release.parquet")
-        history = pd.DataFrame(getattr(method, "history_", None) or [])
-        write_text(self.folder / "history.csv", history.to_csv(index=False))
+        write_text(self.folder / "history.csv", self.history(method).to_csv(index=False))
         write_text(self.folder / "release.json", json.dumps(release.report, indent=2, default=str))
         write_text(self.folder / "guarantee.json", release.guarantee.to_json())
         return release
@@ -137,10 +152,14 @@ class Run:
         """Judge the release against the test set by every metric that applies, save ``metrics.json``, return it as a table."""
         started = time.monotonic()
         settings = checked(metrics.MetricSettings, self.config.evaluation, where="evaluation")
-        roads = datasets.roads_of(self.config.dataset, data=self.config.data, settings=self.config.dataset_settings)
-        results = metrics.evaluate(self.real, release.trajectories, settings=settings, seed=self.config.seed, roads=roads)
+        results = metrics.evaluate(
+            self.real, release.trajectories, settings=settings, seed=self.config.seed, roads=self.roads
+        )
         rows = [asdict(r) for r in results]
-        write_text(self.folder / "metrics.json", json.dumps({"n_train": len(self.fold.train), "n_test": len(self.fold.test), "results": rows}, indent=1))
+        write_text(
+            self.folder / "metrics.json",
+            json.dumps({"n_train": len(self.fold.train), "n_test": len(self.fold.test), "results": rows}, indent=1),
+        )
         self._seconds["evaluate"] = time.monotonic() - started
         return pd.DataFrame(rows)[["metric", "level", "value", "unit", "direction"]]
 
@@ -148,14 +167,19 @@ class Run:
         """Check that every file is there, drop secrets from the checkpoint, note the cost, and return the sentinel line."""
         missing = [name for name in (*RELEASE_FILES, "metrics.json") if not (self.folder / name).is_file()]
         if missing:
-            raise ParameterError(f"{', '.join(missing)} not written in {self.folder}: call release() and evaluate() before finish()")
+            raise ParameterError(
+                f"{', '.join(missing)} not written in {self.folder}: call release() and evaluate() before finish()"
+            )
         checkpoint = self.folder / "checkpoint.pt"
         if checkpoint.is_file():
             from trajkit.deep.checkpoint import finalise_checkpoint
 
             finalise_checkpoint(checkpoint, keep_state=False)
         if self.private:
-            write_text(self.folder / "PRIVATE", "made from a private data set: only release.parquet is meant to leave, and only if guarantee.json holds\n")
+            write_text(
+                self.folder / "PRIVATE",
+                "made from a private data set: only release.parquet is meant to leave, and only if guarantee.json holds\n",
+            )
         peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         cost = {"seconds": {**self._seconds, "total": time.monotonic() - self._started}, "peak_mb": peak_mb}
         write_text(self.folder / "cost.json", json.dumps(cost, indent=1))
@@ -169,8 +193,18 @@ class Run:
         rows = {k: v for k, v in flat.items() if k not in ("parameters", "evaluation")} | flat["parameters"]
         return pd.DataFrame({"value": {k: str(v) for k, v in rows.items()}})
 
-    def history(self) -> pd.DataFrame:
-        """The training history saved with the release (empty for methods that do not train)."""
+    def drop_report(self) -> pd.DataFrame:
+        """The processing steps of the data set; counts are rounded where the set is private."""
+        return drop_table(self.data.meta.steps, exact=self.may_show_raw)
+
+    def real_panel(self) -> Trajectories | None:
+        """Real test trajectories to draw; None where nothing raw may be shown."""
+        return self.real if self.may_show_raw else None
+
+    def history(self, method: Method | None = None) -> pd.DataFrame:
+        """The training history of ``method``, or the one saved with the release (empty for methods that do not train)."""
+        if method is not None:
+            return pd.DataFrame(getattr(method, "history_", None) or [])
         try:
             return pd.read_csv(self.folder / "history.csv")
         except (FileNotFoundError, pd.errors.EmptyDataError):

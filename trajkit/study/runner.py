@@ -23,13 +23,24 @@ import psutil
 from trajkit.errors import MissingDataError, RunFailedError, TrajkitError
 from trajkit.parameters import checked
 from trajkit.study.identity import template_of
-from trajkit.study.notebooks import check_executed, check_parameters
+from trajkit.study.notebooks import check_executed, check_parameters, declared_parameters
 from trajkit.study.params import ROOT, RunConfig
 from trajkit.study.run import OUTPUTS, RELEASE_FILES, SENTINEL, reuse_release
 from trajkit.study.yamlio import load_yaml, write_text
 
 ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-PACKAGES = ("trajkit", "torch", "opacus", "dp-accounting", "numpy", "scipy", "pandas", "numba", "papermill", "snakemake")
+PACKAGES = (
+    "trajkit",
+    "torch",
+    "opacus",
+    "dp-accounting",
+    "numpy",
+    "scipy",
+    "pandas",
+    "numba",
+    "papermill",
+    "snakemake",
+)
 
 
 def run_file(path: str | Path) -> int:
@@ -50,7 +61,8 @@ def run_file(path: str | Path) -> int:
         try:
             (folder / "FAILED.json").unlink(missing_ok=True)
             reuse_release(folder)
-            execute(template_of(config.method), folder / "executed.ipynb", _notebook_parameters(folder, config), SENTINEL)
+            template = template_of(config.method)
+            execute(template, folder / "executed.ipynb", _notebook_parameters(template, folder, config), SENTINEL)
             _seal(folder, config, time.monotonic() - started)
         except KeyboardInterrupt:
             print(f"stopped: {label}; its checkpoint stays, the same command goes on from there", flush=True)
@@ -83,16 +95,19 @@ def execute(template: Path, target: Path, parameters: dict[str, Any], sentinel: 
     except papermill.PapermillExecutionError as error:
         raise RunFailedError(f"{template.name}, cell {error.cell_index}: {error.ename}: {error.evalue}") from error
     except DeadKernelError as error:
-        raise RunFailedError(f"{template.name}: the kernel died, most often for want of memory: run fewer side by side (JOBS=1)") from error
+        raise RunFailedError(
+            f"{template.name}: the kernel died, most often for want of memory: run fewer side by side (JOBS=1)"
+        ) from error
     finally:
         os.environ.clear()
         os.environ.update(environment)
     check_executed(target, sentinel=sentinel)
 
 
-def _notebook_parameters(folder: Path, config: RunConfig) -> dict[str, Any]:
+def _notebook_parameters(template: Path, folder: Path, config: RunConfig) -> dict[str, Any]:
     values = config.model_dump(mode="json")
-    del values["method"]
+    if "method" not in declared_parameters(template):  # a template that serves one method only names it itself
+        del values["method"]
     return {**values, "run_dir": str(folder)}
 
 
@@ -103,7 +118,9 @@ def _check_kernel() -> None:
 
     argv = KernelSpecManager().get_kernel_spec("python3").argv
     if argv[0] not in ("python", "python3") and Path(argv[0]).resolve() != Path(sys.executable).resolve():
-        raise RunFailedError(f"the kernel 'python3' starts {argv[0]}, not {sys.executable}: remove that kernel (jupyter kernelspec uninstall python3)")
+        raise RunFailedError(
+            f"the kernel 'python3' starts {argv[0]}, not {sys.executable}: remove that kernel (jupyter kernelspec uninstall python3)"
+        )
 
 
 def _seal(folder: Path, config: RunConfig, seconds: float) -> None:
@@ -123,8 +140,14 @@ def _seal(folder: Path, config: RunConfig, seconds: float) -> None:
         "seconds": cost["seconds"],
         "versions": {"python": platform.python_version(), **{p: metadata.version(p) for p in PACKAGES}},
         "git_commit": git_commit(),
-        "hardware": {"machine": platform.machine(), "cores": os.cpu_count(), "memory_gb": round(psutil.virtual_memory().total / 2**30, 1)},
-        "scheduler": {k: v for k, v in os.environ.items() if k in ("SLURM_JOB_ID", "SLURM_RESTART_COUNT", "CUDA_VISIBLE_DEVICES")},
+        "hardware": {
+            "machine": platform.machine(),
+            "cores": os.cpu_count(),
+            "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
+        },
+        "scheduler": {
+            k: v for k, v in os.environ.items() if k in ("SLURM_JOB_ID", "SLURM_RESTART_COUNT", "CUDA_VISIBLE_DEVICES")
+        },
     }
     write_text(folder / "manifest.json", json.dumps(manifest, indent=1))
 
@@ -157,7 +180,13 @@ def lock(path: Path) -> Iterator[None]:
 def git_commit() -> str:
     """Commit of the working tree, marked ``-dirty`` where tracked files differ; "unknown" outside git."""
     try:
-        done = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=ROOT, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return done.stdout.strip()

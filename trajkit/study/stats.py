@@ -36,7 +36,9 @@ class Interval:
         return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
 
 
-def corrected_interval(values: Sequence[float], *, test_ratio: float, level: float = 0.95, null: float = 0.0) -> Interval:
+def corrected_interval(
+    values: Sequence[float] | np.ndarray, *, test_ratio: float, level: float = 0.95, null: float = 0.0
+) -> Interval:
     """Mean of ``values`` [k] with the corrected resampled t interval (Nadeau & Bengio 2003, eq. 9), and the p-value against ``null``.
 
     ``test_ratio`` is n_test / n_train of one fold. Raises ParameterError for no values, values that are not finite, or a ratio <= 0.

@@ -46,7 +46,15 @@ def run_folder(rid: str) -> Path:
     return OUTPUTS / "runs" / rid
 
 
-def run_study(question: str, *, profile: str = "quick", dataset: str = "city", data: str | None = None, seeds: int | None = None, jobs: int | None = None) -> int:
+def run_study(
+    question: str,
+    *,
+    profile: str = "quick",
+    dataset: str = "city",
+    data: str | None = None,
+    seeds: int | None = None,
+    jobs: int | None = None,
+) -> int:
     """Answer ``question``: run what is missing, then write the report; return an exit code (0 complete, 1 with holes).
 
     ``data`` is a path (where a data set needs one), ``seeds`` the number of repetitions, ``jobs`` the runs side by side
@@ -104,7 +112,10 @@ def _run_missing(study: Study, missing: list[str], jobs: int | None) -> int:
     cores = _side_by_side(resources, jobs)
     config = OUTPUTS / "locks" / f"{study.question}-{study.folder.name}.json"
     write_text(config, json.dumps({"runs": resources, "python": sys.executable}))
-    print(f"{study.question}, profile {study.profile}: {len(missing)} of {len(study.runs)} runs to do, {cores} side by side", flush=True)
+    print(
+        f"{study.question}, profile {study.profile}: {len(missing)} of {len(study.runs)} runs to do, {cores} side by side",
+        flush=True,
+    )
     command = [
         sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow" / "Snakefile"),
         "--profile", str(ROOT / "workflow" / "profiles" / "local"), "--configfile", str(config),
@@ -133,6 +144,10 @@ def _announce(study: Study, left: list[str], seconds: float) -> None:
     print(f"{len({r for r, _ in study.runs}) - len(left)} runs complete, {len(left)} failed, {seconds:.0f} s")
     for rid in left:
         failed = run_folder(rid) / "FAILED.json"
-        why = json.loads(failed.read_text())["message"] if failed.is_file() else "it was stopped; give the same command again"
+        why = (
+            json.loads(failed.read_text())["message"]
+            if failed.is_file()
+            else "it was stopped; give the same command again"
+        )
         print(f"  {rid}: {why} ({run_folder(rid) / 'executed.ipynb'})")
     print(study.folder / "report.html", flush=True)

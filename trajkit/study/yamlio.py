@@ -22,7 +22,12 @@ class _Loader(yaml.SafeLoader):
     pass
 
 
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+.0123456789"))
+class _Dumper(yaml.SafeDumper):
+    pass
+
+
+for _side in (_Loader, _Dumper):  # the dumper must know too, so that it quotes text that looks like a number
+    _side.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+.0123456789"))
 
 
 def _refuse(node: yaml.Node, message: str) -> ParameterError:
@@ -33,7 +38,9 @@ def _refuse(node: yaml.Node, message: str) -> ParameterError:
 def _int(loader: _Loader, node: yaml.ScalarNode) -> int:
     digits = node.value.lstrip("+-")
     if "_" in digits or ":" in digits or (digits != "0" and digits.startswith("0")):
-        raise _refuse(node, f"{node.value} is ambiguous in YAML: quote it if it is a name, write plain digits if it is a number")
+        raise _refuse(
+            node, f"{node.value} is ambiguous in YAML: quote it if it is a name, write plain digits if it is a number"
+        )
     return int(node.value)
 
 
@@ -78,7 +85,7 @@ def load_yaml(path: str | Path) -> dict[str, Any]:
 
 def dump_yaml(value: dict[str, Any]) -> str:
     """Write plain YAML that `load_yaml` reads back unchanged."""
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=110)
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
 def write_text(path: str | Path, text: str) -> None:

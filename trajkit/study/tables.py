@@ -1,0 +1,28 @@
+"""Small tables that runs and reports share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+
+def drop_table(steps: tuple[dict[str, Any], ...], *, exact: bool) -> pd.DataFrame:
+    """One row a step and reason. With ``exact`` false, counts are rounded to one significant digit and marked "about"."""
+
+    def show(count: int) -> str:
+        if exact or count == 0:
+            return f"{count:,}"
+        digits = len(str(count)) - 1
+        return f"about {round(count, -digits):,}"
+
+    rows = []
+    for s in steps:
+        reasons = {**s["dropped"], **{k: [v, 0] for k, v in s["found"].items()}} or {"nothing": [0, 0]}
+        for reason, (trajectories, points) in reasons.items():
+            label = f"{reason} (found, kept)" if reason in s["found"] else reason
+            rows.append({
+                "step": s["step"], "settings": ", ".join(f"{k} = {v}" for k, v in s["settings"].items()), "what": label,
+                "trajectories": show(trajectories), "points": show(points), "left": f"{show(s['trajectories_out'])} with {show(s['points_out'])} points",
+            })  # fmt: skip
+    return pd.DataFrame(rows, columns=["step", "settings", "what", "trajectories", "points", "left"])

@@ -1,0 +1,110 @@
+"""Sentences of a report, made from its figures: nothing here is typed in, everything is computed from the runs."""
+
+from __future__ import annotations
+
+import math
+
+from trajkit.privacy.accounting import DpSgd, user_level_epsilon
+from trajkit.study.results import PRIMARY, StudyResults
+from trajkit.study.stats import corrected_interval
+
+
+def setting(study: StudyResults) -> str:
+    """Where the figures come from, in one paragraph."""
+    plan, done = study.plan, int(study.runs["complete"].sum())
+    data = f"Data set **{plan['dataset']}** ({'private' if plan['private'] else 'public'}), fingerprint `{plan['data_fingerprint'][:8]}`"
+    repetitions = study.runs.loc[study.runs["vary"] == "fold", "replicate"].nunique()
+    return f"{data}; profile **{plan['profile']}**: {plan['about']} {done} of {len(study.runs)} runs are complete, {repetitions} repetition(s) of each cell."
+
+
+def answer(study: StudyResults) -> str:
+    """The answer in a few sentences: what each regime reaches, what DP-SGD adds, what becomes of the claims."""
+    if not len(study.results) or study.test_ratio is None:
+        return "**No run is complete, so there is no answer yet.** The reasons are listed under *Runs that failed*."
+    lines = [_reached(study), *_added(study)]
+    lines += [
+        f"**{v.claim}** ({v.statement[0].lower() + v.statement[1:].rstrip('.')}): **{v.verdict}**, since {v.why}."
+        for v in study.verdicts()
+    ]
+    return "\n\n".join(lines)
+
+
+def _reached(study: StudyResults) -> str:
+    said = []
+    for cell in ("plain-long", "plain", "clipped", "private", "private-small"):
+        parts = []
+        for metric in PRIMARY:
+            values = study.results.loc[
+                (study.results["cell"] == cell) & (study.results["metric"] == metric), "rescaled"
+            ].dropna()
+            if len(values):
+                parts.append(f"{metric.upper()} {corrected_interval(values, test_ratio=study.test_ratio or 1)}")
+        if parts:
+            said.append(f"*{cell}* {', '.join(parts)}")
+    return f"On the scale where real data scores 0 and no information scores 1, the errors are: {'; '.join(said)}."
+
+
+def _added(study: StudyResults) -> list[str]:
+    lines = []
+    for what, a, b in (
+        ("Clipping alone", "clipped", "plain"),
+        ("The noise alone", "private", "clipped"),
+        ("DP-SGD in all", "private", "plain"),
+    ):
+        table = study.differences([(what, a, b)], metrics=PRIMARY)
+        said = [_change(row) for row in table.itertuples()]
+        if said:
+            lines.append(f"{what} changes the rescaled error by {' and '.join(said)}.")
+    return lines
+
+
+def _change(row: object) -> str:
+    metric, mean, low, high = row.metric, row.mean, row.low, row.high  # type: ignore[attr-defined]
+    if low is None or math.isnan(low):
+        return f"{mean:+.3f} in {metric.upper()} (one repetition: no interval)"
+    seen = "" if row.seen else ", an interval that contains zero"  # type: ignore[attr-defined]
+    return f"{mean:+.3f} in {metric.upper()} (95 % interval {low:+.3f} to {high:+.3f}{seen})"
+
+
+def user_level(study: StudyResults, *, caps: tuple[int, ...] = (1, 2, 5, 10)) -> str:
+    """What the trajectory-level epsilon of the private runs means for a user with several trajectories."""
+    for run in study.complete[study.complete["regime"] == "private"].to_dict("records"):
+        guarantee = study.guarantee(run["run_id"])
+        d = guarantee.parts[0].details
+        mechanism = DpSgd(sample_rate=d["sample_rate"], noise_multiplier=d["noise_multiplier"], steps=d["steps"])
+        rows = [(m, user_level_epsilon(mechanism, delta=float(guarantee.delta or 0), max_records_per_user=m).epsilon) for m in caps]
+        table = "\n".join(
+            [
+                "| trajectories of one user, at most | epsilon for that user |",
+                "|---|---|",
+                *(f"| {m} | {e:.1f} |" for m, e in rows),
+            ]
+        )
+        intro = (
+            f"The unit of privacy is one **{guarantee.unit}**. A user with several trajectories in the training set is protected less; "
+            f"for the cell *{run['cell']}*, at the same delta:\n\n"
+        )
+        return intro + table
+    return "No private run is complete, so there is nothing to convert to users."
+
+
+def limits(study: StudyResults) -> str:
+    """What this report cannot say."""
+    plan = study.plan
+    lines = [
+        "- Noise is drawn from the recorded seed so that the runs can be repeated: these releases are for study, not for publication. "
+        "A real release draws it from the operating system (`noise: os`).",
+        "- DP-SGD is accounted for real numbers; the code computes in floating point (*idealised floating point* in the guarantee).",
+        "- Sizes and learning rates were searched on simulated cities that are not reported, with the same number of trials for every regime "
+        "(`params/trials/`); that search is public and costs no privacy here, a search on private data would.",
+        "- The metrics compare with real test trajectories and are not covered by any guarantee.",
+        "- Released trajectories have a fixed number of points and no times.",
+    ]
+    if plan["profile"] != "paper":
+        lines.insert(
+            0,
+            f"- Profile {plan['profile']} is far smaller than the published study: only the direction of a claim can be judged here.",
+        )
+    if not any(study.results["level"] == "road") if len(study.results) else True:
+        lines.append("- No road network is known for this data set, so road fidelity is not measured.")
+    return "\n".join(lines)
