@@ -5,16 +5,19 @@ The reports of a chain are kept in ``meta.steps`` and printed by every study.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from trajkit.errors import DataContractError, ParameterError
 from trajkit.trajectories import Trajectories, concatenate_offsets
 
+PREPROCESS_VERSION = 1  # part of every cache key: raise it when a step's result changes
 DUPLICATE_POLICIES = ("first", "mean", "error")
+POSITIONS = ("mean", "first")
+NAMED = 10
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,7 @@ class DropReport:
     """What one step did. ``dropped`` maps a reason to [trajectories, points]; merged or split rows are reasons too.
 
     points_in = points_out + sum of dropped points; trajectories_in + created = trajectories_out + dropped trajectories.
+    ``found`` counts what was noticed and kept; ``named`` lists the first ids behind a reason (public sets only).
     """
 
     step: str
@@ -33,6 +37,7 @@ class DropReport:
     dropped: dict[str, list[int]] = field(default_factory=dict)
     created: int = 0
     found: dict[str, int] = field(default_factory=dict)
+    named: dict[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         gone = np.array(list(self.dropped.values()) or [[0, 0]]).sum(axis=0)
@@ -90,6 +95,11 @@ def filter_box(trajs: Trajectories, *, drop: str = "points") -> tuple[Trajectori
         raise DataContractError(
             f"{trajs.meta.dataset}: {1 - inside.mean():.0%} of the points lie outside the box and latitude and longitude look swapped: exchange the two columns"
         )
+    if trajs.n_points and not inside.any():
+        raise DataContractError(
+            f"{trajs.meta.dataset}: every point lies outside the box {tuple(asdict(trajs.meta.box).values())} "
+            "(lon_min, lat_min, lon_max, lat_max): declare the box of this data, in degrees"
+        )
     if drop == "points":
         after = _keep_points(trajs, inside)
         reasons = {"point outside the box": (len(trajs) - len(after), int((~inside).sum()))}
@@ -103,21 +113,26 @@ def filter_box(trajs: Trajectories, *, drop: str = "points") -> tuple[Trajectori
     return finish(trajs, after, "filter_box", {"drop": drop, **asdict(trajs.meta.box)}, reasons)
 
 
-def resample(trajs: Trajectories, *, interval_s: float) -> tuple[Trajectories, DropReport]:
-    """Average the points of each time bin of ``interval_s`` seconds, aligned to the epoch; empty bins stay empty (SoK step 2).
+def resample(trajs: Trajectories, *, interval_s: float, position: str = "mean") -> tuple[Trajectories, DropReport]:
+    """Keep one point in each time bin of ``interval_s`` seconds, aligned to the epoch; empty bins stay empty (SoK step 2).
 
-    Coordinates and times are means over the bin.
+    Its time is the mean over the bin (ms, rounded down); its place the ``mean`` or the ``first`` of the bin. The
+    published GeoLife files carry the first. Raises DataContractError without times, ParameterError for bad settings.
     """
     t = _need_time(trajs, "resample")
     if not interval_s > 0:
         raise ParameterError(f"interval_s must be positive, got {interval_s}")
+    if position not in POSITIONS:
+        raise ParameterError(f"position {position!r} is unknown: use {' or '.join(POSITIONS)}")
     bins = t // int(interval_s * 1000)
     first = np.ones(trajs.n_points, dtype=bool)
     first[1:] = (np.diff(bins) != 0) | (np.diff(trajs.traj_of_point) != 0)
     at = np.flatnonzero(first)
     size = np.diff(np.append(at, trajs.n_points))
     if len(at):
-        lonlat = np.add.reduceat(trajs.lonlat, at, axis=0) / size[:, None]
+        lonlat = trajs.lonlat[at]
+        if position == "mean":
+            lonlat = np.add.reduceat(trajs.lonlat, at, axis=0) / size[:, None]
         base = t[at]
         when = base + np.add.reduceat(t - np.repeat(base, size), at) // size
     else:
@@ -132,7 +147,7 @@ def resample(trajs: Trajectories, *, interval_s: float) -> tuple[Trajectories, D
         trajs,
         after,
         "resample",
-        {"interval_s": interval_s},
+        {"interval_s": interval_s, "position": position},
         {"merged into a time bin": (0, trajs.n_points - after.n_points)},
     )
 
@@ -182,7 +197,11 @@ def filter_length(
         f"shorter than {min_points} points": (int(short.sum()), int(trajs.lengths[short].sum())),
         f"longer than {max_points} points": (int(long.sum()), int(trajs.lengths[long].sum())),
     }
-    return finish(trajs, after, "filter_length", {"min_points": min_points, "max_points": max_points}, reasons)
+    named = {}
+    if trajs.meta.visibility == "public" and short.any():
+        named[f"shorter than {min_points} points"] = trajs.traj_ids[short][:NAMED].astype(str).tolist()
+    settings = {"min_points": min_points, "max_points": max_points}
+    return finish(trajs, after, "filter_length", settings, reasons, named=named)
 
 
 def duplicate_fixes(trajs: Trajectories, *, policy: str = "first") -> tuple[Trajectories, DropReport]:
@@ -217,22 +236,35 @@ def duplicate_fixes(trajs: Trajectories, *, policy: str = "first") -> tuple[Traj
 
 def duplicate_trajectories(trajs: Trajectories, *, drop: bool = False) -> tuple[Trajectories, DropReport]:
     """Find trajectories with exactly the same points (and times); count them, and those under another user; drop on request."""
-    seen: dict[bytes, int] = {}
-    copy_of = np.full(len(trajs), -1, dtype=np.int64)
-    for i in range(len(trajs)):
-        a, b = trajs.offsets[i], trajs.offsets[i + 1]
-        digest = hashlib.blake2b(trajs.lonlat[a:b].tobytes(), digest_size=16)
-        if trajs.t is not None:
-            digest.update(trajs.t[a:b].tobytes())
-        first = seen.setdefault(digest.digest(), i)
-        if first != i:
-            copy_of[i] = first
-    copies = copy_of >= 0
+    columns = [trajs.lonlat[:, 0], trajs.lonlat[:, 1], *([] if trajs.t is None else [trajs.t])]
+    bits = np.column_stack([np.ascontiguousarray(c).view(np.uint64) for c in columns])
+    digest = _digests(bits, trajs.offsets)
+    _, first, group = np.unique(digest, axis=0, return_index=True, return_inverse=True)
+    copy_of = first[group.ravel()]
+    copies = copy_of != np.arange(len(trajs))
     crossed = int((trajs.user[copies] != trajs.user[copy_of[copies]]).sum())
     found = {"copies of an earlier trajectory": int(copies.sum()), "of them under another user": crossed}
     after = trajs.take(~copies) if drop else trajs
     reasons = {"copy of an earlier trajectory": (int(copies.sum()), int(trajs.lengths[copies].sum()))} if drop else {}
     return finish(trajs, after, "duplicate_trajectories", {"drop": drop}, reasons, found=found)
+
+
+@njit(cache=True)
+def _digests(bits, offsets):  # pragma: no cover - compiled
+    """uint64 [n, 2]: two independent multiply-and-mix hashes of the words [N, k] of each trajectory and its length."""
+    out = np.empty((len(offsets) - 1, 2), dtype=np.uint64)
+    for i in range(len(offsets) - 1):
+        a = np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(offsets[i + 1] - offsets[i])
+        b = np.uint64(0xC2B2AE3D27D4EB4F) + np.uint64(offsets[i + 1] - offsets[i])
+        for p in range(offsets[i], offsets[i + 1]):
+            for k in range(bits.shape[1]):
+                a = (a ^ bits[p, k]) * np.uint64(0xFF51AFD7ED558CCD)
+                a ^= a >> np.uint64(33)
+                b = (b ^ bits[p, k]) * np.uint64(0xC4CEB9FE1A85EC53)
+                b ^= b >> np.uint64(29)
+        out[i, 0] = a
+        out[i, 1] = b
+    return out
 
 
 def to_fixed_length(trajs: Trajectories, *, length: int) -> np.ndarray:
