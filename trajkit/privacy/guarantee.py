@@ -34,7 +34,8 @@ class Guarantee:
     """See ``architecture.md``, core types. ``holds`` is true only for what the code enforces; else ``reason`` says why not.
 
     epsilon may be infinite (written "inf"); k is set for syntactic kinds only. Raises ParameterError for a record that
-    contradicts itself: a DP claim without unit, adjacency, accountant, epsilon or delta, or a failure without a reason.
+    contradicts itself: a DP claim without unit, adjacency, accountant, epsilon or delta, a syntactic claim without k or unit,
+    an epsilon or delta that is no number, or a failure without a reason.
     """
 
     holds: bool
@@ -60,6 +61,10 @@ class Guarantee:
             problems.append("kind none cannot hold")
         if not self.holds and not self.reason:
             problems.append("a guarantee that does not hold needs a reason")
+        if any(value is not None and not value >= 0 for value in (self.epsilon, self.delta)):
+            problems.append(f"epsilon {self.epsilon} and delta {self.delta} must be numbers of at least 0")
+        if self.holds and "anonymity" in self.kind and not (self.k and self.k >= 2 and self.unit):
+            problems.append(f"{self.kind} needs a k of at least 2 and a unit, not k = {self.k}, unit {self.unit!r}")
         if self.holds and self.kind == "dp":
             missing = [
                 name
@@ -83,9 +88,14 @@ class Guarantee:
 
     @classmethod
     def from_json(cls, text: str) -> Guarantee:
-        """Read what `to_json` wrote."""
-        d = _inf_in(json.loads(text))
-        return cls(**{**d, "parts": tuple(Part(**p) for p in d["parts"]), "assumptions": tuple(d["assumptions"])})
+        """Read what `to_json` wrote. Raises ParameterError for anything else."""
+        try:
+            d = _inf_in(json.loads(text))
+            return cls(**{**d, "parts": tuple(Part(**p) for p in d["parts"]), "assumptions": tuple(d["assumptions"])})
+        except (ValueError, KeyError, TypeError) as error:
+            raise ParameterError(
+                f"guarantee: not a guarantee record ({error}); write it with Guarantee.to_json"
+            ) from error
 
     @classmethod
     def read(cls, path: str | Path) -> Guarantee:

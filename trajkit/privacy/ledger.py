@@ -68,7 +68,8 @@ class Spent:
 
     def in_words(self) -> str:
         """One sentence for reports and notebooks."""
-        cap = f" (at most {self.max_records_per_user} records each)" if self.max_records_per_user else ""
+        most = self.max_records_per_user
+        cap = f" (at most {most} {'record' if most == 1 else 'records'} each)" if most else ""
         loose = "; loose upper bound only" if self.is_bound_only else ""
         return (
             f"epsilon {self.epsilon:.4g} at delta {self.delta:.3g} per {self.unit}{cap}, {self.adjacency}, "
@@ -120,6 +121,12 @@ def check_adjacency(adjacency: Any) -> None:
     """Raise ParameterError unless ``adjacency`` is a known neighbouring relation."""
     if adjacency not in ADJACENCIES:
         raise ParameterError(f"adjacency = {adjacency!r}: use one of {', '.join(ADJACENCIES)}")
+
+
+def check_n(n: Any) -> None:
+    """Raise ParameterError unless ``n`` is a whole number of at least 2."""
+    if not (_is_whole(n) and n >= 2):
+        raise ParameterError(f"n = {n!r}: must be a whole number of at least 2, the training records")
 
 
 def check_cap(cap: Any) -> None:
