@@ -8,6 +8,7 @@ floating-point sums (no fastmath).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numba import njit
@@ -69,7 +70,7 @@ def counts_in_rectangles(xy: np.ndarray, rectangles: np.ndarray) -> np.ndarray:
     return _counts_in_rectangles(np.ascontiguousarray(xy[:, 0]), np.ascontiguousarray(xy[:, 1]), rectangles)
 
 
-def _by_lanes(kernel, a: np.ndarray, b: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-def]
+def _by_lanes(kernel: Callable[..., np.ndarray], a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if (
         a.ndim != 3
         or b.ndim != 3

@@ -21,7 +21,7 @@ def sliced_wasserstein(a: np.ndarray, b: np.ndarray, directions: np.ndarray) -> 
 
     Projections are kept in float32 after centring, which moves the value by less than 1e-6 of the spread of the points.
     """
-    centre = a.mean(axis=0)
+    centre = (a.mean(axis=0) + b.mean(axis=0)) / 2
     a, b = ((s - centre).T.astype(np.float32) for s in (a, b))
     steps = _quantile_steps(a.shape[1], b.shape[1])
     total = 0.0

@@ -18,7 +18,8 @@ def off_road_length(c: Comparison) -> float:
     places, metres = places_along(c.released, step_m=c.settings.road_step_m, limit=c.settings.road_places)
     if not metres.sum() > 0:
         return off_road_points(c)
-    return float(np.dot(~c.roads.near(places, c.settings.road_distance_m), metres) / metres.sum())
+    off = ~c.roads.near(places, c.settings.road_distance_m)
+    return min(1.0, float(metres[off].sum() / metres.sum()))
 
 
 def places_along(trajs: Trajectories, *, step_m: float, limit: int) -> tuple[np.ndarray, np.ndarray]:

@@ -14,9 +14,7 @@ from trajkit.trajectories import Trajectories
 if TYPE_CHECKING:
     from trajkit.roads import RoadNetwork
 
-_MATCHED = (
-    "over n_pairs trajectories of each side, matched one to one so that the total NHD is smallest (Hungarian method)"
-)
+_MATCHED = "over n_pairs trajectories of each side (all of the smaller where fewer), matched one to one so that the total NHD is smallest (Hungarian method)"
 
 _ALL = (
     Metric(
@@ -24,7 +22,7 @@ _ALL = (
         title="sliced Wasserstein distance",
         level="point",
         unit="box sides",
-        definition="Sliced 2-Wasserstein distance between n_points_swd points of each side (drawn without replacement), "
+        definition="Sliced 2-Wasserstein distance between n_points_swd points of each side (drawn without replacement; all where fewer), "
         "coordinates scaled so that the public box is the unit square, over n_projections fixed directions.",
         ceiling="uniform",
         compute=point.swd,

@@ -1,0 +1,160 @@
+"""Laws that every registered method obeys; a new registry line is tested the day it appears."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from toys import META, walks
+
+from trajkit.errors import DataContractError, ParameterError
+from trajkit.methods import METHODS, Method, MethodConfig, make_method, method_class
+from trajkit.privacy.guarantee import Guarantee
+from trajkit.release import Release
+from trajkit.trajectories import Trajectories, make
+
+# small enough for seconds; methods without an entry run with their defaults
+TINY: dict[str, dict[str, Any]] = {
+    "uniform": {"length": 8},
+    "straight": {"length": 8},
+    "real": {"length": 8},
+    "diffusion": {
+        "length": 8,
+        "channels": 4,
+        "channel_multipliers": [1, 2],
+        "groups": 2,
+        "attention": False,
+        "diffusion_steps": 10,
+        "sampling_steps": 3,
+        "batch_size": 4,
+        "physical_batch": 4,
+        "noise_draws_per_example": 1,
+        "steps": 3,
+    },
+}
+EVERY = pytest.mark.parametrize("name", METHODS)
+
+
+def fitted(name: str, train: Trajectories, *, seed: int = 0) -> Method:
+    return make_method(name, **TINY.get(name, {})).fit(train, seed=seed)
+
+
+def released(name: str, train: Trajectories, n: int, *, seed: int = 0) -> Release:
+    return fitted(name, train, seed=seed).release(n, seed=seed)
+
+
+@EVERY
+def test_has_a_strict_config(name: str) -> None:
+    cls = method_class(name)
+    assert issubclass(cls.Config, MethodConfig)
+    assert isinstance(make_method(name, **TINY.get(name, {})), Method)
+    with pytest.raises(ParameterError, match="no_such_parameter is unknown"):
+        make_method(name, no_such_parameter=1)
+
+
+@EVERY
+def test_fit_returns_the_method_and_leaves_its_input(name: str) -> None:
+    train = walks(12, 8, 0)
+    before, meta = train.fingerprint(), train.meta
+    method = make_method(name, **TINY.get(name, {}))
+    assert method.fit(train, seed=0) is method
+    method.release(3, seed=0)
+    assert train.fingerprint() == before and train.meta == meta
+
+
+@EVERY
+def test_same_seed_same_bytes_other_seed_other_bytes(name: str) -> None:
+    train = walks(12, 8, 0)
+    first = released(name, train, 4, seed=1)
+    again, other = released(name, train, 4, seed=1), released(name, train, 4, seed=2)
+    assert again.trajectories.fingerprint() == first.trajectories.fingerprint()
+    assert again.guarantee == first.guarantee
+    assert other.trajectories.fingerprint() != first.trajectories.fingerprint()
+
+
+@EVERY
+def test_releasing_twice_with_one_seed_is_the_same(name: str) -> None:
+    method = fitted(name, walks(12, 8, 0))
+    one, two, three = method.release(4, seed=5), method.release(4, seed=5), method.release(4, seed=6)
+    assert one.trajectories.fingerprint() == two.trajectories.fingerprint() != three.trajectories.fingerprint()
+
+
+@EVERY
+@pytest.mark.parametrize("n", [1, 7])
+def test_n_is_honoured_and_the_output_keeps_the_contract(name: str, n: int) -> None:
+    trajs = released(name, walks(12, 8, 0), n).trajectories
+    assert len(trajs) == n
+    assert trajs.violations(inside_box=True) == []
+    assert (trajs.meta.box, trajs.meta.crs, trajs.meta.visibility) == (META.box, META.crs, META.visibility)
+    assert len(set(trajs.traj_ids)) == n
+
+
+@EVERY
+@pytest.mark.parametrize("n", [0, -3])
+def test_a_number_that_cannot_be_released_is_refused(name: str, n: int) -> None:
+    method = fitted(name, walks(12, 8, 0))
+    with pytest.raises(ParameterError):
+        method.release(n, seed=0)
+
+
+@EVERY
+def test_ids_of_people_do_not_leave(name: str) -> None:
+    train = walks(12, 8, 0)
+    train = replace(
+        train,
+        user_ids=np.array([f"person-{i}" for i in range(12)]),
+        traj_ids=np.array([f"trip-{i}" for i in range(12)]),
+    )
+    out = released(name, train, 6).trajectories
+    assert not set(out.user_ids) & set(train.user_ids) and not set(out.traj_ids) & set(train.traj_ids)
+
+
+def _one_user_many() -> Trajectories:
+    train = walks(10, 8, 0)
+    return replace(train, user=np.zeros(10, dtype=np.int64), user_ids=np.array(["u"]))
+
+
+def _copies() -> Trajectories:
+    train = walks(10, 8, 0)
+    return replace(train, lonlat=np.tile(train.lonlat[:8], (10, 1)))
+
+
+ODD: dict[str, Callable[[], Trajectories]] = {
+    "empty": lambda: walks(3, 8, 0).take(np.zeros(0, dtype=np.int64)),
+    "one trajectory": lambda: walks(1, 8, 0),
+    "one point each": lambda: walks(10, 1, 0),
+    "one point in all": lambda: make([(-8.6, 41.2)], meta=META),
+    "unequal lengths": lambda: make([(-8.6, 41.2)], [(-8.6, 41.2), (-8.55, 41.15), (-8.55, 41.16)], meta=META),
+    "one user": _one_user_many,
+    "copies under several users": _copies,
+    "on the border": lambda: make([(-8.72, 41.10), (-8.50, 41.24)], [(-8.50, 41.10), (-8.72, 41.24)], meta=META),
+}
+
+
+@EVERY
+@pytest.mark.parametrize("what", ODD)
+def test_odd_input_works_or_is_refused_in_words(name: str, what: str) -> None:
+    try:
+        release = released(name, ODD[what](), 1)
+    except DataContractError as error:
+        assert len(str(error)) > 20
+    else:
+        assert len(release.trajectories) == 1 and release.trajectories.violations() == []
+
+
+@EVERY
+def test_the_guarantee_is_complete(name: str) -> None:
+    g = released(name, walks(12, 8, 0), 3).guarantee
+    assert Guarantee.from_json(g.to_json()) == g
+    assert g.in_words()
+    if g.holds:
+        assert g.kind != "none" and g.unit and g.adjacency and g.mechanism and g.accountant
+        assert g.epsilon is not None and g.epsilon < math.inf
+        assert g.parts and all(p.protects and p.mechanism for p in g.parts)
+        assert any("box" in a for a in g.assumptions)
+    else:
+        assert g.reason and (g.kind != "none" or g.epsilon == math.inf)

@@ -1,0 +1,28 @@
+"""Toy sets shared by the tests: a small public box around Porto, and smooth random walks in it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trajkit.geo import Box, project, unproject
+from trajkit.trajectories import Meta, Trajectories
+
+BOX = Box(-8.72, 41.10, -8.50, 41.24)
+META = Meta("toy", "EPSG:32629", BOX)
+ORIGIN = project(np.array([[-8.61, 41.17]]), META.crs)[0]
+
+
+def walks(n: int, length: int, seed: int, *, meta: Meta = META) -> Trajectories:
+    """``n`` smooth walks of ``length`` points inside the box; no time."""
+    rng = np.random.default_rng(seed)
+    start = rng.uniform(-0.5, 0.5, (n, 1, 2))
+    heading = np.cumsum(rng.normal(0, 0.3, (n, length)), axis=1) + rng.uniform(0, 2 * np.pi, (n, 1))
+    steps = rng.lognormal(0, 0.5, (n, 1, 1)) * 0.8 / length * np.stack([np.cos(heading), np.sin(heading)], axis=-1)
+    return Trajectories.from_fixed(meta.box.clip(meta.box.from_unit(start + np.cumsum(steps, axis=1))), meta=meta)
+
+
+def from_metres(xy: list[list[tuple[float, float]]]) -> Trajectories:
+    """Trajectories of equal length from metres east and north of the middle of the box, so that answers can be worked out."""
+    array = np.array(xy, dtype=np.float64)
+    lonlat = unproject(array.reshape(-1, 2) + ORIGIN, META.crs).reshape(array.shape)
+    return Trajectories.from_fixed(lonlat, meta=META)
