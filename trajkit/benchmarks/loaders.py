@@ -17,6 +17,7 @@ from trajkit.datasets.samples import write_geolife_sample, write_porto_sample
 
 PORTO_TRIPS = 20_000
 GEOLIFE_USERS = 40
+REPEATS = 3
 T = TypeVar("T")
 
 
@@ -41,8 +42,13 @@ def rows() -> list[BenchRow]:
 
 
 def _timed(call: Callable[[], T]) -> tuple[T, float]:
-    start = time.perf_counter()
-    return call(), time.perf_counter() - start
+    """Return the result and the best of three times: the other runs wait for memory and for the neighbours."""
+    seconds = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        result = call()
+        seconds.append(time.perf_counter() - start)
+    return result, min(seconds)
 
 
 def _plain(path: Path) -> int:
@@ -58,10 +64,14 @@ def _plain(path: Path) -> int:
 
 
 def _cache(train: Path) -> tuple[float, float]:
+    """Return the seconds of a first load and of the best of three cache hits."""
     before = os.environ.get("TRAJKIT_CACHE")
     os.environ["TRAJKIT_CACHE"] = str(train.parent / "cache")
     try:
-        return _timed(lambda: load("porto", data=train))[1], _timed(lambda: load("porto", data=train))[1]
+        start = time.perf_counter()
+        load("porto", data=train)
+        first = time.perf_counter() - start
+        return first, _timed(lambda: load("porto", data=train))[1]
     finally:
         os.environ.pop("TRAJKIT_CACHE")
         if before is not None:

@@ -20,6 +20,7 @@ from trajkit.datasets.registry import DatasetSettings, dataset
 from trajkit.datasets.sources import opened
 from trajkit.errors import DataContractError
 from trajkit.preprocess import DropReport
+from trajkit.roads import RoadNetwork, read_roads
 from trajkit.trajectories import Meta, Trajectories, concatenate_offsets
 
 LOADER_VERSION = 1
@@ -30,12 +31,16 @@ FILES = ("train.csv", "train.csv.gz", "train.csv.zip")
 
 
 class PortoSettings(DatasetSettings):
-    """Defaults are the published processing (study.md, 1.2): flagged trips and trips that leave the box go, 10 to 200 points stay."""
+    """Defaults are the published processing (study.md, 1.2): flagged trips and trips that leave the box go, 10 to 200 points stay.
+
+    ``roads`` names a road network (see `trajkit.roads.read_roads`); without it, ``porto_roads`` beside the data is used.
+    """
 
     min_points: int = 10
     max_points: int | None = 200
     drop_missing_data: bool = True
     drop_duplicates: bool = False
+    roads: str | None = None
 
     def steps(self) -> list[tuple[str, dict[str, Any]]]:
         """Box (whole trips), length, and the search for trips that are stored twice."""
@@ -73,6 +78,16 @@ def read(source: Path, settings: PortoSettings) -> Trajectories:
     if not chunks.rows:
         raise DataContractError(f"{path} has a header but no trips: get the file again")
     return _assemble(chunks, broken, path, settings)
+
+
+def roads(source: Path, settings: PortoSettings) -> RoadNetwork | None:
+    """Return the road network that the settings name or that lies beside the data, or None."""
+    crs = str(dataset("porto").crs)
+    if settings.roads is not None:
+        return read_roads(settings.roads, crs)
+    folder = source if source.is_dir() else source.parent
+    beside = [place for place in (folder / "porto_roads", folder.parent / "porto_roads") if place.is_dir()]
+    return read_roads(beside[0], crs) if beside else None
 
 
 def _file(source: Path) -> Path:
@@ -178,7 +193,7 @@ def _assemble(chunks: _Chunks, broken: list[str], path: Path, settings: PortoSet
     found |= {"one-point trips": int((lengths == 1).sum()), "trips flagged MISSING_DATA": int(flagged.sum())}
     report = DropReport(
         "read",
-        {"file": path.name, **settings.model_dump()},
+        {"file": path.name, **settings.model_dump(exclude={"roads"})},
         chunks.rows + len(broken),
         len(trajs),
         everything.n_points,

@@ -129,7 +129,7 @@ def _reported(trajs: Trajectories, lost: dict[str, np.ndarray], layout: _Layout,
             dropped[reason] = [int(emptied.sum()), int(rows.sum())]
     report = DropReport(
         "read",
-        settings.model_dump(mode="json"),
+        settings.model_dump(mode="json", exclude={"roads"}),
         groups,
         len(trajs),
         len(layout.order),

@@ -29,6 +29,7 @@ from trajkit.datasets.table_files import read_frames
 from trajkit.datasets.table_rows import assemble
 from trajkit.errors import MissingDataError, ParameterError
 from trajkit.geo import Box
+from trajkit.roads import RoadNetwork, read_roads
 from trajkit.trajectories import Meta, Trajectories
 
 LOADER_VERSION = 1
@@ -87,6 +88,7 @@ class TableSettings(DatasetSettings):
     min_points: int = 1
     max_points: int | None = None
     drop_duplicates: bool = False
+    roads: str | None = None
 
     def steps(self) -> list[tuple[str, dict[str, Any]]]:
         """Equal times, box, gaps, lengths, trajectories stored twice."""
@@ -123,6 +125,8 @@ def _from_yaml(path: Path, values: dict[str, Any]) -> tuple[Path, dict[str, Any]
     table = path.parent / Path(written.pop("file")).expanduser()
     if not table.exists():
         raise MissingDataError(f"{path} names the table {table}, which does not exist: correct `file`")
+    if isinstance(written.get("roads"), str):
+        written["roads"] = str((path.parent / Path(written["roads"]).expanduser()).resolve())
     return table.resolve(), _merged(written, values)
 
 
@@ -143,6 +147,11 @@ def read(source: Path, settings: TableSettings) -> Trajectories:
     meta = _meta(settings)
     rows = pd.concat(list(read_frames(source, settings)), ignore_index=True)
     return assemble(rows, meta, settings, where=str(source))
+
+
+def roads(source: Path, settings: TableSettings) -> RoadNetwork | None:
+    """Return the public road network that the settings name (see `trajkit.roads.read_roads`), or None."""
+    return None if settings.roads is None else read_roads(settings.roads, _meta(settings).crs)
 
 
 def _meta(settings: TableSettings) -> Meta:
