@@ -80,14 +80,14 @@ def test_one_record_per_user_is_record_level() -> None:
     for mechanism in (DpSgd(0.01, 2.0, 1000), DpSgd(0.0074, 5.0, 10_000)):
         record = epsilon_of(mechanism, delta=1e-6, unit="trajectory")
         user = user_level_epsilon(mechanism, delta=1e-6, max_records_per_user=1)
-        assert record.pld <= user.epsilon <= record.pld + 0.01
+        assert user.epsilon == pytest.approx(record.pld, abs=0.002)
 
 
-@settings(max_examples=4, deadline=None, derandomize=True)
+@settings(max_examples=3, deadline=None, derandomize=True)
 @given(
     rate=st.floats(0.001, 0.5),
     noise=st.floats(1.0, 4.0),
-    steps=st.integers(1, 400),
+    steps=st.integers(1, 100),
     factor=st.floats(1.2, 2.0),
 )
 def test_epsilon_falls_with_noise_and_rises_with_steps_and_rate(
