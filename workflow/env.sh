@@ -13,8 +13,11 @@ stamp=$venv/.stamp
 unfinished=$venv/.unfinished
 
 # What the environment was made of and where: a moved folder needs new scripts, another lock other packages.
-wanted="$torch ${TORCH_INDEX:-default} $(cksum < requirements.lock) $here"
-if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then exit 0; fi
+# Second line: the index torch came from; who names none later keeps that build.
+wanted="$torch $(cksum < requirements.lock) $here"
+index=$(sed -n 2p "$stamp" 2>/dev/null) || index=
+if [ -x "$venv/bin/python" ] && [ "$(sed -n 1p "$stamp" 2>/dev/null)" = "$wanted" ] &&
+    [ "${TORCH_INDEX:-$index}" = "$index" ]; then exit 0; fi
 
 fail() { printf '%s\n' "$@" >&2; exit 2; }
 
@@ -32,6 +35,7 @@ if [ -e "$unfinished" ]; then
 elif [ -d "$venv" ] && ! grep -qsF "$here/$venv" "$venv/bin/activate"; then
     echo "make env: $venv was made in another folder: building it anew"
     rm -rf "$venv"
+    TORCH_INDEX=${TORCH_INDEX:-$index}
 fi
 rm -f "$stamp"
 mkdir -p "$venv"
@@ -40,9 +44,10 @@ echo "make env: installing the packages of requirements.lock into $venv (about 2
 "$python" -m venv "$venv"
 inside=$venv/bin/python
 
-# torch is its own step: its builds (CPU, CUDA) share a version but not a hash, so no lock can name them all.
+# torch is its own step: its builds (CPU, CUDA) share a version but not a hash, so no lock can name them all; a named
+# index replaces a build that is already there.
 with_pip() {
-    "$inside" -m pip install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} "$torch" &&
+    "$inside" -m pip install ${TORCH_INDEX:+--force-reinstall --index-url "$TORCH_INDEX"} "$torch" &&
     echo "make env: $torch is there, now the other packages" &&
     "$inside" -m pip install -q --require-hashes --no-deps -r requirements.lock &&
     "$inside" -m pip install -q --no-deps --no-build-isolation -e .
@@ -50,12 +55,16 @@ with_pip() {
 
 # uv does the same in a fifth of the time, but reads none of pip's settings.
 with_uv() {
-    index=${PIP_INDEX_URL:+--default-index "$PIP_INDEX_URL"}
+    source=${PIP_INDEX_URL:+--default-index "$PIP_INDEX_URL"}
     links=${PIP_FIND_LINKS:+--find-links "$PIP_FIND_LINKS"}
     set -- uv pip install -q --python "$inside"
-    # shellcheck disable=SC2086  # $index and $links are an option and its value
-    "$@" $links ${TORCH_INDEX:+--default-index "$TORCH_INDEX"} "$torch" &&
-    "$@" $links $index --require-hashes --no-deps -r requirements.lock &&
+    # shellcheck disable=SC2086  # $source and $links are an option and its value
+    if [ -n "${TORCH_INDEX:-}" ]; then
+        "$@" $links --reinstall --default-index "$TORCH_INDEX" "$torch"
+    else
+        "$@" $links $source "$torch"
+    fi &&
+    "$@" $links $source --require-hashes --no-deps -r requirements.lock &&
     "$@" --no-deps --no-build-isolation -e .
 }
 
@@ -66,5 +75,5 @@ else
 fi || { rm -f "$unfinished"; fail "make env: the installation failed (reason above); make env goes on from here"; }
 rm -f "$unfinished"
 "$inside" -m pip check
-printf '%s\n' "$wanted" > "$stamp.new"
+printf '%s\n' "$wanted" "${TORCH_INDEX:-$index}" > "$stamp.new"
 mv "$stamp.new" "$stamp"

@@ -143,9 +143,16 @@ def test_env_twice_does_nothing_the_second_time_and_again_when_the_lock_changes(
     assert len(calls(kit)) == 2 * len(first)
 
 
-def test_torch_index_is_used_for_torch_alone(kit: Path) -> None:
+def test_torch_index_is_used_for_torch_alone_and_remembered(kit: Path) -> None:
+    assert env(kit).returncode == 0
     assert env(kit, TORCH_INDEX="the-index").returncode == 0
-    assert [c for c in calls(kit) if "the-index" in c] == calls(kit)[:1]
+    named = [c for c in calls(kit) if "the-index" in c]
+    assert len(named) == 1 and "--force-reinstall" in named[0] and "torch==9.9" in named[0]
+    before = calls(kit)
+    assert env(kit).returncode == env(kit, TORCH_INDEX="the-index").returncode == 0
+    assert calls(kit) == before
+    assert env(kit, TORCH_INDEX="another").returncode == 0
+    assert len(calls(kit)) > len(before)
 
 
 def test_failed_installation_leaves_no_stamp_and_goes_on(kit: Path) -> None:
@@ -174,12 +181,13 @@ def test_killed_installation_is_not_trusted(kit: Path) -> None:
 
 
 def test_moved_folder_gets_a_new_environment(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    assert env(kit).returncode == 0
+    assert env(kit, TORCH_INDEX="the-index").returncode == 0
     moved = tmp_path_factory.mktemp("moved") / "kit"
     shutil.copytree(kit, moved)
     result = env(moved)
     assert result.returncode == 0
     assert "another folder" in result.stdout
+    assert len([c for c in calls(moved) if "the-index" in c]) == 2
 
 
 def test_uv_that_does_not_work_is_no_obstacle(kit: Path) -> None:
