@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from trajkit import geo
 from trajkit.errors import DataContractError, MissingDataError, ParameterError
-from trajkit.segment_index import build_index, nearest, polyline_lengths
+from trajkit.segment_index import SegmentIndex, build_index, nearest, polyline_lengths
 
 DEFAULT_SPEED_MPS = 50 / 3.6
 LENGTH_TOLERANCE = 0.01
@@ -49,7 +49,7 @@ class RoadNetwork:
     edge_xy: np.ndarray
     edge_offsets: np.ndarray
     crs: str
-    _indexes: dict[float, tuple[Any, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _indexes: dict[float, SegmentIndex] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.edge_nodes)
@@ -90,7 +90,7 @@ class RoadNetwork:
         key = float(max_m)
         if key not in self._indexes:
             self._indexes[key] = build_index(self.streets(), key)
-        return nearest(xy, *self._indexes[key], key)
+        return np.asarray(nearest(xy, *self._indexes[key], key))
 
     def graph(self) -> csr_array:
         """Return the k x k travel-time matrix in seconds (row = from); of parallel edges the fastest, no self loops."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -11,14 +11,27 @@ MIN_CELL_M = 50.0
 MAX_CELLS = 2_000_000
 
 
-def build_index(segments: np.ndarray, reach: float) -> tuple[Any, ...]:
+class SegmentIndex(NamedTuple):
+    """Segments [s, 4]; cell ``row * nx + column`` lists ``items[starts[cell]:starts[cell + 1]]``; lower left corner, cell size in metres."""
+
+    segments: np.ndarray
+    starts: np.ndarray
+    items: np.ndarray
+    low_x: float
+    low_y: float
+    cell: float
+    nx: int
+    ny: int
+
+
+def build_index(segments: np.ndarray, reach: float) -> SegmentIndex:
     """Uniform buckets: each cell lists the segments within ``reach`` of any point of it."""
     low = segments.reshape(-1, 2).min(axis=0) - reach
     span = segments.reshape(-1, 2).max(axis=0) + reach - low
     cell = max(2 * reach, MIN_CELL_M, float(np.sqrt(span.prod() / MAX_CELLS)), float(span.max() / MAX_CELLS))
     nx, ny = (int(n) for n in span // cell + 1)
     starts, items = _bucket(segments, low[0], low[1], cell, nx, ny, reach)
-    return segments, starts, items, float(low[0]), float(low[1]), cell, nx, ny
+    return SegmentIndex(segments, starts, items, float(low[0]), float(low[1]), cell, nx, ny)
 
 
 @njit(cache=True, inline="always")

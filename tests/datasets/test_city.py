@@ -34,6 +34,7 @@ def city() -> City:
 
 def local_time(city: City) -> pd.DatetimeIndex:
     trajs = city.trajectories
+    assert trajs.t is not None
     return pd.to_datetime(trajs.t[trajs.starts], unit="ms", utc=True).tz_convert(trajs.meta.tz)
 
 
@@ -169,6 +170,7 @@ def test_river_is_crossed_only_on_bridges(city: City, town: CityMap) -> None:
 
 def test_fixes_every_15_s_at_plausible_speed(city: City) -> None:
     trajs = city.trajectories
+    assert trajs.t is not None
     within = np.diff(trajs.traj_of_point) == 0
     assert (np.diff(trajs.t)[within] == INTERVAL_S * 1000).all()
     speed = np.hypot(*np.diff(trajs.xy, axis=0).T)[within] / INTERVAL_S
@@ -179,6 +181,7 @@ def test_fixes_every_15_s_at_plausible_speed(city: City) -> None:
 
 def test_a_person_is_in_one_place_at_a_time(city: City) -> None:
     trajs = city.trajectories
+    assert trajs.t is not None
     same = np.diff(trajs.user) == 0
     assert (trajs.t[trajs.starts[1:]] > trajs.t[trajs.ends[:-1]])[same].all()
 
