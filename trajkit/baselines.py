@@ -6,6 +6,7 @@ They run through the same path as any other method, so floor and ceiling have th
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -131,12 +132,12 @@ def _blind(assumption: str) -> Guarantee:
 
 
 def _count(n: int | None) -> int:
-    if n is None or isinstance(n, bool) or n < 1:
-        raise ParameterError(f"n = {n!r}: say how many trajectories to release, at least 1")
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise ParameterError(f"n = {n!r}: say how many trajectories to release, a whole number of at least 1")
     return int(n)
 
 
-def _fitted(method: object, attribute: str):  # type: ignore[no-untyped-def]
+def _fitted(method: object, attribute: str) -> Any:
     if not hasattr(method, attribute):
         raise ParameterError(f"{type(method).__name__} has not been fitted: call fit first")
     return getattr(method, attribute)

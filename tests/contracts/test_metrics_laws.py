@@ -8,8 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 from toys import META, ORIGIN, from_metres, walks
 
+from trajkit.methods import make_method
 from trajkit.metrics import METRICS, Metric, MetricSettings, evaluate
 from trajkit.roads import RoadNetwork
 from trajkit.trajectories import Trajectories
@@ -114,10 +116,20 @@ def test_same_seed_same_value(metric: Metric) -> None:
 
 
 @EVERY
+def test_the_number_of_threads_does_not_matter(metric: Metric) -> None:
+    a, b = walks(400, 50, 0), walks(300, 50, 1)
+    settings = SETTINGS.model_copy(update={"n_points_swd": 50_000})
+    found = []
+    for threads in (1, 4):
+        with threadpool_limits(threads):
+            needs = roads() if metric.level == "road" else None
+            found += evaluate(a, b, settings=settings, seed=0, roads=needs, names=[metric.name])
+    assert found[0] == found[1]
+
+
+@EVERY
 def test_the_ceiling_is_worse_than_the_floor(metric: Metric) -> None:
     """Releases through the same path: other real trajectories score better than the method that knows nothing."""
-    from trajkit.methods import make_method
-
     real, train = walks(N, LENGTH, 0), walks(N, LENGTH, 1)
     floor, ceiling = (
         value(metric, real, make_method(name, length=LENGTH).fit(train, seed=0).release(N, seed=0).trajectories)

@@ -97,7 +97,6 @@ def _between_sorted(
     u: np.ndarray, v: np.ndarray, steps: tuple[np.ndarray, np.ndarray, np.ndarray] | None, p: int
 ) -> float:
     if steps is None:
-        gap = np.abs(np.subtract(u, v, dtype=np.float64))
-        return float(np.dot(gap, gap) / len(gap)) if p == 2 else float(np.mean(gap**p))
+        return float(np.mean(np.abs(np.subtract(u, v, dtype=np.float64)) ** p))
     i, j, weight = steps
-    return float(np.dot(np.abs(np.subtract(u[i], v[j], dtype=np.float64)) ** p, weight))
+    return float(np.sum(np.abs(np.subtract(u[i], v[j], dtype=np.float64)) ** p * weight))

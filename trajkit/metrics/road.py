@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 import numpy as np
 
 from trajkit.metrics.comparison import Comparison
 from trajkit.trajectories import Trajectories, concatenate_offsets
 
+if TYPE_CHECKING:
+    from trajkit.roads import RoadNetwork
+
 
 def off_road_points(c: Comparison) -> float:
     """Share of released points further than ``road_distance_m`` from every road."""
-    return float(1.0 - c.roads.near(c.released.xy, c.settings.road_distance_m).mean())
+    return float(_off_road(c, c.released.xy).mean())
 
 
 def off_road_length(c: Comparison) -> float:
@@ -18,7 +23,7 @@ def off_road_length(c: Comparison) -> float:
     places, metres = places_along(c.released, step_m=c.settings.road_step_m, limit=c.settings.road_places)
     if not metres.sum() > 0:
         return off_road_points(c)
-    off = ~c.roads.near(places, c.settings.road_distance_m)
+    off = _off_road(c, places)
     return min(1.0, float(metres[off].sum() / metres.sum()))
 
 
@@ -39,3 +44,8 @@ def places_along(trajs: Trajectories, *, step_m: float, limit: int) -> tuple[np.
     local = np.arange(pieces.sum()) - np.repeat(concatenate_offsets(pieces)[:-1], pieces)
     at = np.repeat(along[trajs.starts], pieces) + (local + 0.5) * metres
     return np.column_stack([np.interp(at, along, xy[:, 0]), np.interp(at, along, xy[:, 1])]), metres
+
+
+def _off_road(c: Comparison, xy: np.ndarray) -> np.ndarray:
+    roads = cast("RoadNetwork", c.roads)  # `evaluate` computes road metrics only where there is one
+    return ~roads.near(xy, c.settings.road_distance_m)

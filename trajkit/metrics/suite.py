@@ -67,7 +67,8 @@ _ALL = (
         title="hotspot distance",
         level="point",
         unit="m",
-        definition="Symmetric Hausdorff distance between the centres of the two sets of densest cells (those of HS).",
+        definition="Symmetric Hausdorff distance between the centres of the two sets of densest cells (those of HS); "
+        "a maximum, so a single stray hotspot decides it.",
         ceiling="uniform",
         compute=point.hsd,
         uses=("hotspots", "jsd_cells"),
