@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_what_never_sees_data_claims_epsilon_zero_and_means_it(name: str) -> Non
     assert one.trajectories.fingerprint() == other.trajectories.fingerprint()
     g = one.guarantee
     assert g.holds and (g.kind, g.epsilon, g.delta, g.unit, g.adjacency) == ("dp", 0.0, 0.0, "trajectory", "add-remove")
-    assert "does not look at the data" in g.mechanism and any("box" in a for a in g.assumptions)
+    assert g.mechanism == "does not look at the data" and any("box" in a for a in g.assumptions)
 
 
 @pytest.mark.parametrize("name", ["uniform", "straight", "real"])
@@ -84,7 +85,7 @@ def test_bad_parameters_are_refused(bad: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, True, None])
-def test_a_bad_number_of_trajectories_is_refused(n: object) -> None:
+def test_a_bad_number_of_trajectories_is_refused(n: Any) -> None:
     with pytest.raises(ParameterError, match="how many trajectories to release"):
         make_method("uniform").fit(walks(2, 3, 0), seed=0).release(n, seed=0)
 

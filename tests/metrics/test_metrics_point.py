@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import ot
 import pytest
@@ -17,7 +19,7 @@ from trajkit.trajectories import Trajectories
 SETTINGS = MetricSettings()
 
 
-def compare(real: Trajectories, released: Trajectories, **settings: object) -> Comparison:
+def compare(real: Trajectories, released: Trajectories, **settings: Any) -> Comparison:
     return Comparison.of(real, released, settings=MetricSettings(**settings), seed=0)
 
 

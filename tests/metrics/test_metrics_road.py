@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from toys import META, ORIGIN, from_metres, walks
@@ -30,7 +32,7 @@ def one_road(crs: str = META.crs) -> RoadNetwork:
     )
 
 
-def shares(paths: list[list[tuple[float, float]]], **settings: object) -> tuple[float, float]:
+def shares(paths: list[list[tuple[float, float]]], **settings: Any) -> tuple[float, float]:
     released = from_metres(paths)
     results = evaluate(
         released, released, settings=MetricSettings(**settings), seed=0, roads=one_road(), names=["ORP", "ORL"]
@@ -56,7 +58,9 @@ def test_the_distance_is_a_setting() -> None:
 
 def test_length_weighs_trajectories_by_their_metres() -> None:
     """300 m on the road, 100 m far from it; half of the points each."""
-    assert shares([[(0.0, 0.0), (300.0, 0.0)], [(0.0, 900.0), (100.0, 900.0)]]) == (0.5, pytest.approx(0.25))
+    points, length = shares([[(0.0, 0.0), (300.0, 0.0)], [(0.0, 900.0), (100.0, 900.0)]])
+    assert points == 0.5
+    assert length == pytest.approx(0.25)
 
 
 def test_the_way_between_trajectories_does_not_count() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from trajkit.metrics.comparison import Comparison
 from trajkit.trajectories import Trajectories, make
 
 
-def compare(real: Trajectories, released: Trajectories, **settings: object) -> Comparison:
+def compare(real: Trajectories, released: Trajectories, **settings: Any) -> Comparison:
     return Comparison.of(real, released, settings=MetricSettings(**settings), seed=0)
 
 
