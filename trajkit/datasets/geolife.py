@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from trajkit.datasets.registry import DatasetSettings, dataset
 from trajkit.errors import DataContractError
 from trajkit.preprocess import DropReport
-from trajkit.trajectories import Meta, Trajectories, concatenate_offsets
+from trajkit.trajectories import Trajectories, concatenate_offsets
 
 LOADER_VERSION = 1
 HEADER_LINES = 6
@@ -148,7 +148,6 @@ def _assemble(files: list[_Plt], source: Path, found: dict[str, int]) -> Traject
     parts.append(_parse(chunk))
     lonlat, t, lengths = (np.concatenate([part[k] for part in parts]) for k in range(3))
     user_ids, user = np.unique(np.array([f.user for f in files]), return_inverse=True)
-    spec = dataset("geolife")
     keep = lengths > 0
     trajs = Trajectories(
         lonlat=lonlat,
@@ -157,7 +156,7 @@ def _assemble(files: list[_Plt], source: Path, found: dict[str, int]) -> Traject
         user=user[keep].astype(np.int64),
         user_ids=user_ids,
         traj_ids=np.array([f"{f.user}_{f.name}" for f in files])[keep],
-        meta=Meta("geolife", spec.crs, spec.box, spec.tz, spec.visibility),
+        meta=dataset("geolife").meta,
     )
     dropped = {"file without points": [int((~keep).sum()), 0]} if not keep.all() else {}
     report = DropReport(
@@ -227,10 +226,9 @@ def _read_processed(path: Path) -> Trajectories:
         frame = pq.read_table(path, columns=list(PROCESSED), read_dictionary=["traj_id"]).to_pandas()
     except (pa.ArrowInvalid, OSError) as error:
         raise DataContractError(f"{path} is damaged or no Parquet file ({error}): copy it again") from error
-    spec = dataset("geolife")
     frame["lat"], frame["lon"] = frame.pop("lat_e6") / 1e6, frame.pop("lon_e6") / 1e6
     frame["t"] = frame["t"].dt.tz_localize("UTC")
-    trajs = Trajectories.from_frame(frame, meta=Meta("geolife", spec.crs, spec.box, spec.tz, spec.visibility))
+    trajs = Trajectories.from_frame(frame, meta=dataset("geolife").meta)
     trajs = replace(trajs, user_ids=np.char.zfill(trajs.user_ids, 3))
     n, points = len(trajs), trajs.n_points
     report = DropReport("read", {"source": path.name, "processed": True}, n, n, points, points)

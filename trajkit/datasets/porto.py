@@ -21,7 +21,7 @@ from trajkit.datasets.sources import opened
 from trajkit.errors import DataContractError
 from trajkit.preprocess import DropReport
 from trajkit.roads import RoadNetwork, read_roads
-from trajkit.trajectories import Meta, Trajectories, concatenate_offsets
+from trajkit.trajectories import Trajectories, concatenate_offsets
 
 LOADER_VERSION = 1
 INTERVAL_S = 15
@@ -82,7 +82,7 @@ def read(source: Path, settings: PortoSettings) -> Trajectories:
 
 def roads(source: Path, settings: PortoSettings) -> RoadNetwork | None:
     """Return the road network that the settings name or that lies beside the data, or None."""
-    crs = str(dataset("porto").crs)
+    crs = dataset("porto").meta.crs
     if settings.roads is not None:
         return read_roads(settings.roads, crs)
     folder = source if source.is_dir() else source.parent
@@ -155,6 +155,7 @@ def _add(chunks: _Chunks, batch: pa.RecordBatch, path: Path) -> None:
 
 
 def _assemble(chunks: _Chunks, broken: list[str], path: Path, settings: PortoSettings) -> Trajectories:
+    """Join the blocks, take out what is no trip, and report it."""
     lengths, flagged = np.concatenate(chunks.lengths), np.concatenate(chunks.flagged)
     malformed = np.zeros(chunks.rows, dtype=bool)
     malformed[np.concatenate(chunks.malformed)] = True
@@ -163,22 +164,7 @@ def _assemble(chunks: _Chunks, broken: list[str], path: Path, settings: PortoSet
         raise DataContractError(
             f"{path}: {malformed.mean():.0%} of the POLYLINE values are no lists of [lon,lat] pairs (first in row {row + 1}): check the file"
         )
-    timestamp = np.concatenate(chunks.timestamp)
-    trip = np.array(pa.chunked_array(chunks.text["TRIP_ID"]).to_pylist(), dtype=str)
-    taxi, taxi_ids = pd.factorize(pa.chunked_array(chunks.text["TAXI_ID"]).to_pandas(), sort=True)
-    taxi_ids = np.asarray(taxi_ids, dtype=object).astype(str)
-    ids, found = _unique_ids(trip, timestamp, taxi_ids[taxi])
-    spec, offsets = dataset("porto"), concatenate_offsets(lengths)
-    step = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-    everything = Trajectories(
-        lonlat=np.concatenate(chunks.lonlat),
-        offsets=offsets,
-        t=(np.repeat(timestamp, lengths) + INTERVAL_S * step) * 1000,
-        user=taxi.astype(np.int64),
-        user_ids=taxi_ids,
-        traj_ids=ids,
-        meta=Meta("porto", spec.crs, spec.box, spec.tz, spec.visibility),
-    )
+    everything, found = _join(chunks, lengths)
     empty = (lengths == 0) & ~malformed
     drop_flagged = flagged & (lengths > 0) if settings.drop_missing_data else np.zeros_like(flagged)
     keep = (lengths > 0) & ~drop_flagged
@@ -190,7 +176,7 @@ def _assemble(chunks: _Chunks, broken: list[str], path: Path, settings: PortoSet
         "POLYLINE empty": (empty.sum(), 0),
         "MISSING_DATA is True": (drop_flagged.sum(), lengths[drop_flagged].sum()),
     }
-    found |= {"one-point trips": int((lengths == 1).sum()), "trips flagged MISSING_DATA": int(flagged.sum())}
+    found |= {"one-point trips": (lengths == 1).sum(), "trips flagged MISSING_DATA": flagged.sum()}
     report = DropReport(
         "read",
         {"file": path.name, **settings.model_dump(exclude={"roads"})},
@@ -199,9 +185,30 @@ def _assemble(chunks: _Chunks, broken: list[str], path: Path, settings: PortoSet
         everything.n_points,
         trajs.n_points,
         {reason: [int(a), int(b)] for reason, (a, b) in dropped.items() if a},
-        found={what: n for what, n in found.items() if n},
+        found={what: int(n) for what, n in found.items() if n},
     )
     return trajs.with_meta(steps=(asdict(report),))
+
+
+def _join(chunks: _Chunks, lengths: np.ndarray) -> tuple[Trajectories, dict[str, int]]:
+    """Return every row as a trajectory (those without points too), and what was found about their ids."""
+    timestamp = np.concatenate(chunks.timestamp)
+    trip = np.array(pa.chunked_array(chunks.text["TRIP_ID"]).to_pylist(), dtype=str)
+    taxi, names = pd.factorize(pa.chunked_array(chunks.text["TAXI_ID"]).to_pandas(), sort=True)
+    taxi_ids = np.asarray(names, dtype=object).astype(str)
+    ids, found = _unique_ids(trip, timestamp, taxi_ids[taxi])
+    offsets = concatenate_offsets(lengths)
+    step = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+    trajs = Trajectories(
+        lonlat=np.concatenate(chunks.lonlat),
+        offsets=offsets,
+        t=(np.repeat(timestamp, lengths) + INTERVAL_S * step) * 1000,
+        user=taxi.astype(np.int64),
+        user_ids=taxi_ids,
+        traj_ids=ids,
+        meta=dataset("porto").meta,
+    )
+    return trajs, found
 
 
 def _unique_ids(trip: np.ndarray, timestamp: np.ndarray, taxi: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:

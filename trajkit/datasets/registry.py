@@ -22,7 +22,7 @@ from trajkit.errors import ParameterError
 from trajkit.geo import Box
 from trajkit.parameters import checked
 from trajkit.preprocess import finish
-from trajkit.trajectories import Trajectories
+from trajkit.trajectories import Meta, Trajectories
 
 FULL_SHARE = 0.999  # a file with at least this share of the published records counts as the full one
 
@@ -68,6 +68,15 @@ class DatasetSpec:
     def settings_of(self, values: dict[str, Any] | None) -> Any:
         """Return the checked settings. Raises ParameterError naming each bad one."""
         return checked(resolve(self.settings), dict(values or {}), where=f"settings of data set {self.name}")
+
+    @property
+    def meta(self) -> Meta:
+        """What is publicly known about the set, before any step. Raises ParameterError for sets that declare it elsewhere."""
+        if self.crs is None or self.box is None or self.tz is None:
+            raise ParameterError(
+                f"data set {self.name} has no box, CRS and time zone of its own: its settings declare them"
+            )
+        return Meta(self.name, self.crs, self.box, self.tz, self.visibility)
 
     @property
     def version(self) -> int:

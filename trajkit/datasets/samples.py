@@ -57,7 +57,7 @@ def write_porto_sample(path: str | Path, *, n: int = 400, seed: int = 0) -> Path
     """Write ``n`` good trips of 10 to 120 points, then one row for each of `PORTO_QUIRKS`, as ``train.csv``; return the path."""
     _positive(n=n)
     random = rng(seed, "data", "porto_sample")
-    trips = paths(n + len(PORTO_QUIRKS), _box("porto"), lengths=(10, 120), random=random)
+    trips = paths(n + len(PORTO_QUIRKS), dataset("porto").meta.box, lengths=(10, 120), random=random)
     start = PORTO_START + np.sort(random.choice(365 * 86_400, len(trips), replace=False))
     taxi = 20_000_000 + random.integers(1, n // 20 + 3, len(trips))
     rows = [_porto_row(int(start[i]), int(taxi[i]), trip) for i, trip in enumerate(trips)]
@@ -103,7 +103,7 @@ def write_geolife_sample(folder: str | Path, *, n_users: int = 8, files_per_user
     folder = Path(folder)
     random = rng(seed, "data", "geolife_sample")
     n = n_users * files_per_user
-    walks = paths(n, _box("geolife"), lengths=(20, 260), random=random)
+    walks = paths(n, dataset("geolife").meta.box, lengths=(20, 260), random=random)
     for i, walk in enumerate(walks):
         seconds = GEOLIFE_START + 7_200 * i + np.cumsum(random.integers(1, 6, len(walk)))
         seconds[len(walk) // 2 :] += 600 * (i % 3 == 2)
@@ -128,12 +128,6 @@ def _plt(walk: np.ndarray, seconds: np.ndarray) -> bytes:
     stamp = pd.to_datetime(seconds, unit="s").strftime("%Y-%m-%d,%H:%M:%S")
     lines = [f"{p[1]:.6f},{p[0]:.6f},0,-777,{d:.10f},{s}\r\n" for p, d, s in zip(walk, days, stamp, strict=True)]
     return (PLT_HEADER + "".join(lines)).encode()
-
-
-def _box(name: str) -> Box:
-    box = dataset(name).box
-    assert box is not None
-    return box
 
 
 def _write(path: Path, data: bytes) -> Path:

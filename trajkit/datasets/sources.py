@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from trajkit.datasets.cache import cache_root, project_root
 from trajkit.errors import DataContractError, MissingDataError
@@ -78,7 +78,7 @@ def opened(path: Path, member: tuple[str, ...] = ()) -> Iterator[IO[bytes]]:
             raise DataContractError(f"{path} is empty: get the file again")
         if path.suffix == ".gz":
             with gzip.open(path, "rb") as file:
-                yield file
+                yield cast(IO[bytes], file)
         elif path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive, _member(archive, path, member) as file:
                 yield file

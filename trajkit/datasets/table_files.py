@@ -62,10 +62,10 @@ def _files(source: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
                     if member.isfile() and wanted(member.name):
                         yield f"{source}:{member.name}", archive.extractfile(member).read()  # type: ignore[union-attr]
         elif source.suffix == ".zip":
-            with zipfile.ZipFile(source) as archive:
-                for name in sorted(archive.namelist()):
+            with zipfile.ZipFile(source) as packed:
+                for name in sorted(packed.namelist()):
                     if not name.endswith("/") and wanted(name):
-                        yield f"{source}:{name}", archive.read(name)
+                        yield f"{source}:{name}", packed.read(name)
         else:
             with opened(source) as file:
                 yield str(source), file.read()
