@@ -8,8 +8,7 @@ is one matrix product, which makes K draws far cheaper than K per-draw gradients
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -67,6 +66,18 @@ class RecordGradients(GradSampleModule):
         super().__init__(model, batch_first=True, loss_reduction="sum")
         self.draws = draws
         self.GRAD_SAMPLERS = _Samplers(self.GRAD_SAMPLERS, draws)
+        for layer in model.modules():
+            if type(layer) in OWN_RULES:
+                self.autograd_grad_sample_hooks += [
+                    layer.register_forward_pre_hook(_freeze),
+                    layer.register_forward_hook(_thaw, prepend=True),
+                ]
+
+    def backward(self, losses: Tensor) -> None:
+        """Back-propagate the sum of ``losses``; torch's note about layers whose input has no gradient is of no concern here."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Full backward hook is firing")
+            losses.sum().backward()
 
     def rearrange_grad_samples(
         self, *, module: nn.Module, backprops: Tensor, loss_reduction: str, batch_first: bool
@@ -77,14 +88,6 @@ class RecordGradients(GradSampleModule):
         )
         module.max_batch_len = len(backprops) // self.draws
         return activations, backprops
-
-
-@contextmanager
-def quiet_hooks() -> Iterator[None]:
-    """Silence torch's note that the first layer's input needs no gradient: the hooks read the output's gradient only."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Full backward hook is firing")
-        yield
 
 
 def clipped_sum(parameters: list[nn.Parameter], max_grad_norm: float) -> tuple[list[Tensor], Tensor]:
@@ -108,8 +111,7 @@ class _Samplers(dict):  # type: ignore[type-arg]
     """Layer type → per-record rule: our own where there is one, else Opacus' per-row rule summed over the draws."""
 
     def __init__(self, opacus: dict[type, Sampler], draws: int) -> None:
-        own = {nn.Conv1d: _conv1d, nn.Linear: _linear, nn.GroupNorm: _group_norm}
-        super().__init__({kind: partial(rule, draws=draws) for kind, rule in own.items()})
+        super().__init__({kind: partial(rule, draws=draws) for kind, rule in OWN_RULES.items()})
         self.opacus, self.draws = opacus, draws
 
     def __contains__(self, kind: object) -> bool:
@@ -117,6 +119,21 @@ class _Samplers(dict):  # type: ignore[type-arg]
 
     def __missing__(self, kind: type) -> Sampler:
         return partial(_summed, rule=self.opacus.get(kind, ft_compute_per_sample_gradient), draws=self.draws)
+
+
+def _freeze(layer: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Before a layer of `OWN_RULES` runs: autograd shall not compute the batch gradient, which nobody reads, of its weights."""
+    if not torch.is_grad_enabled():
+        return inputs
+    for p in layer.parameters(recurse=False):
+        p.requires_grad_(False)
+    return tuple(x if x.requires_grad else x.detach().requires_grad_() for x in inputs)
+
+
+def _thaw(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    """After it ran: Opacus' hooks must find trainable weights."""
+    for p in layer.parameters(recurse=False):
+        p.requires_grad_(True)
 
 
 def _summed(layer: nn.Module, inputs: list[Tensor], grads: Tensor, *, rule: Sampler, draws: int) -> dict:  # type: ignore[type-arg]
@@ -135,10 +152,17 @@ def _conv1d(layer: nn.Conv1d, inputs: list[Tensor], grads: Tensor, *, draws: int
         return _summed(layer, inputs, grads, rule=GradSampleModule.GRAD_SAMPLERS[nn.Conv1d], draws=draws)
     (size,), (stride,), (pad,) = layer.kernel_size, layer.stride, layer.padding
     x = inputs[0].to(grads.dtype)
-    g = _by_record(grads, draws)
-    if size > 1 or stride > 1 or pad:
-        x = F.pad(x, (pad, pad)).unfold(2, size, stride).permute(0, 1, 3, 2).flatten(1, 2)
-    weight = torch.bmm(g, _by_record(x, draws).transpose(1, 2)).unflatten(2, (layer.in_channels, size))
+    if stride > 1:
+        cols = F.pad(x, (pad, pad)).unfold(2, size, stride).permute(0, 1, 3, 2).flatten(1, 2)
+        g = _by_record(grads, draws)
+        weight = torch.bmm(g, _by_record(cols, draws).transpose(1, 2)).unflatten(2, (layer.in_channels, size))
+    else:
+        # the draws of a record in one row, each padded to the same width, so that tap k is the row shifted by k
+        width = x.shape[2] + 2 * pad
+        row, g = _by_record(F.pad(x, (pad, pad)), draws), _by_record(F.pad(grads, (0, width - grads.shape[2])), draws)
+        end = row.shape[2] - size + 1
+        taps = [torch.bmm(g[:, :, :end], row[:, :, k : k + end].transpose(1, 2)) for k in range(size)]
+        weight = torch.stack(taps, dim=3)
     out = {layer.weight: weight}
     if layer.bias is not None:
         out[layer.bias] = g.sum(2)
@@ -158,3 +182,10 @@ def _group_norm(layer: nn.GroupNorm, inputs: list[Tensor], grads: Tensor, *, dra
     normed = F.group_norm(inputs[0].to(grads.dtype), layer.num_groups, eps=layer.eps)
     sums = (normed * grads).flatten(2).sum(2), grads.flatten(2).sum(2)
     return {p: s.unflatten(0, (-1, draws)).sum(1) for p, s in zip((layer.weight, layer.bias), sums, strict=True)}
+
+
+OWN_RULES: dict[type, Callable[..., dict[nn.Parameter, Tensor]]] = {
+    nn.Conv1d: _conv1d,
+    nn.Linear: _linear,
+    nn.GroupNorm: _group_norm,
+}

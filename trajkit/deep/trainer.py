@@ -21,7 +21,7 @@ from opacus.grad_sample import GradSampleModule
 from torch import Tensor, nn
 
 from trajkit.deep.checkpoint import load_checkpoint, save_checkpoint
-from trajkit.deep.grad_sample import RecordGradients, check_supported, clipped_sum, quiet_hooks
+from trajkit.deep.grad_sample import RecordGradients, check_supported, clipped_sum
 from trajkit.deep.progress import Progress
 from trajkit.errors import ParameterError, PrivacyAccountingError, RunFailedError
 from trajkit.seeds import child_seed
@@ -197,13 +197,13 @@ class Trainer:
         for start in range(0, len(index), self.settings.physical_batch):
             part = slice(start, start + self.settings.physical_batch)
             batch = self.records[index[part].to(self.device)]
-            with quiet_hooks():
-                losses = self._losses(batch, {k: v[part].to(self.device) for k, v in drawn.items()})
-                losses.sum().backward()
+            losses = self._losses(batch, {k: v[part].to(self.device) for k, v in drawn.items()})
             loss += float(losses.detach().sum())
             if self.settings.regime == "plain":
+                losses.sum().backward()
                 gradients = [p.grad for p in self.parameters]
             else:
+                self.network.backward(losses)
                 gradients, norm = clipped_sum(self.parameters, self.settings.max_grad_norm)
                 norms.append(norm)
             torch._foreach_add_(total, gradients)

@@ -1,0 +1,148 @@
+"""The training loop: sampling, clipping, noise, steps, failures."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from deep_toys import toy_model, toy_trainer, weights
+
+from trajkit.deep.trainer import TrainSettings, poisson_sample, schedule
+from trajkit.errors import ParameterError, PrivacyAccountingError, RunFailedError
+
+
+def test_poisson_sample_draws_each_record_at_the_rate_independently() -> None:
+    g = torch.Generator().manual_seed(0)
+    counts, sizes = torch.zeros(50), []
+    for _ in range(4000):
+        index = poisson_sample(50, 0.1, g)
+        counts[index] += 1
+        sizes.append(len(index))
+    sizes_t = torch.tensor(sizes, dtype=torch.float64)
+    assert float(counts.min()) > 300 and float(counts.max()) < 500  # 400 each, 5 standard deviations = 95
+    assert float(sizes_t.mean()) == pytest.approx(5.0, abs=0.2)
+    assert float(sizes_t.var()) == pytest.approx(4.5, abs=0.5)  # binomial: n q (1 - q); a fixed batch would have 0
+
+
+def test_rate_1_draws_everybody() -> None:
+    assert poisson_sample(7, 1.0, torch.Generator()).tolist() == list(range(7))
+
+
+def test_schedule_rises_then_falls_to_zero() -> None:
+    factors = [schedule(s, 100, 0.1) for s in range(100)]
+    assert factors[0] == pytest.approx(0.1) and max(factors) == 1.0 and factors[-1] < 1e-3
+    assert factors[9:] == sorted(factors[9:], reverse=True)
+
+
+def test_gradient_is_divided_by_the_fixed_expected_batch() -> None:
+    trainer = toy_trainer(regime="plain", n=40, sample_rate=0.2)
+    seen = {}
+
+    def spy() -> None:
+        seen["grad"] = [p.grad.clone() for p in trainer.parameters]
+
+    trainer.optimizer.register_step_pre_hook(lambda *_: spy())
+    total = [torch.full_like(p, 16.0) for p in trainer.parameters]
+    trainer._apply(total)
+    assert all(bool((g == 2.0).all()) for g in seen["grad"])  # 16 / (0.2 * 40), whatever was drawn
+
+
+def test_noise_has_the_stated_standard_deviation() -> None:
+    trainer = toy_trainer(noise_multiplier=3.0, max_grad_norm=0.5)
+    total = [torch.zeros_like(p) for p in trainer.parameters]
+    trainer._apply(total)
+    noise = torch.cat([g.flatten() for g in total])
+    assert float(noise.std()) == pytest.approx(1.5, rel=5 / (2 * len(noise)) ** 0.5)
+    assert abs(float(noise.mean())) < 5 * 1.5 / len(noise) ** 0.5
+
+
+def test_private_differs_from_clipped_by_the_noise_alone() -> None:
+    clipped, private = toy_trainer(regime="clipped", steps=1), toy_trainer(regime="private", steps=1)
+    before: dict[str, list[torch.Tensor]] = {}
+    for name, trainer in (("clipped", clipped), ("private", private)):
+        index = poisson_sample(40, 0.2, trainer.generators["sampler"])
+        drawn = trainer.objective.draw(len(index), trainer.generators["draws"])
+        before[name] = trainer._summed_gradient(index, drawn)[0]
+    assert all(torch.equal(a, b) for a, b in zip(before["clipped"], before["private"], strict=True))
+    clean = [g.clone() for g in before["private"]]
+    private._apply(before["private"])
+    noise = torch.Generator().set_state(toy_trainer().generators["noise"].get_state())
+    for noisy, without in zip(before["private"], clean, strict=True):
+        torch.testing.assert_close(noisy, without + 0.1 * torch.randn(without.shape, generator=noise))
+
+
+def test_regimes_draw_the_same_batches_and_only_clipping_and_noise_differ() -> None:
+    runs = {regime: toy_trainer(regime=regime) for regime in ("plain", "clipped", "private")}
+    for trainer in runs.values():
+        trainer.run()
+    assert len({t.record.examples for t in runs.values()}) == 1
+    assert len({float(weights(t).sum()) for t in runs.values()}) == 3
+    huge = toy_trainer(regime="clipped", max_grad_norm=1e9)
+    huge.run()
+    torch.testing.assert_close(weights(huge), weights(runs["plain"]), rtol=1e-4, atol=1e-5)
+
+
+def test_ema_follows_its_formula() -> None:
+    trainer = toy_trainer(steps=1, ema_decay=0.999)
+    start = [p.detach().clone() for p in trainer.parameters]
+    trainer.run()
+    for average, first, now in zip(trainer.ema, start, trainer.parameters, strict=True):
+        torch.testing.assert_close(average, 0.1 * first + 0.9 * now.detach())
+
+
+def test_history_covers_the_run() -> None:
+    trainer = toy_trainer(steps=6)
+    trainer.run()
+    r = trainer.record
+    assert r.step == [1, 2, 3, 4, 5, 6] and len(r.loss) == len(r.seconds) == len(r.clipped_share) == 6
+    assert r.seconds == sorted(r.seconds)
+
+
+def test_loss_that_is_not_finite_stops_the_run_with_step_and_history() -> None:
+    trainer = toy_trainer(steps=6)
+    with torch.no_grad():
+        trainer.after_step = lambda step: [p.mul_(torch.nan) for p in trainer.parameters] if step == 3 else None
+    with pytest.raises(RunFailedError, match=r"loss is nan at step 4 of 6 \(before: .*3: "):
+        trainer.run()
+
+
+def test_a_ledger_that_misses_a_step_refuses_the_result() -> None:
+    trainer = toy_trainer(steps=4)
+    trainer.after_step = lambda step: trainer.ledger.update(steps=step - 1)
+    with pytest.raises(PrivacyAccountingError, match="4 steps were taken, 3 accounted"):
+        trainer.run()
+
+
+@pytest.mark.parametrize(
+    ("values", "error"),
+    [
+        ({"regime": "almost"}, ParameterError),
+        ({"sample_rate": 0.0}, ParameterError),
+        ({"sample_rate": 1.5}, ParameterError),
+        ({"steps": 0}, ParameterError),
+        ({"physical_batch": 0}, ParameterError),
+        ({"regime": "clipped", "max_grad_norm": 0.0}, ParameterError),
+        ({"regime": "private"}, PrivacyAccountingError),
+        ({"regime": "clipped", "noise_multiplier": 1.0}, PrivacyAccountingError),
+    ],
+)
+def test_settings_that_contradict_themselves_are_refused(values: dict, error: type) -> None:
+    with pytest.raises(error):
+        TrainSettings(**{"regime": "plain", "steps": 3, "sample_rate": 0.1, **values})
+
+
+def test_os_noise_differs_between_runs_and_seeded_noise_does_not() -> None:
+    def trained(source: str) -> torch.Tensor:
+        trainer = toy_trainer(noise_source=source, steps=2)
+        trainer.run()
+        return weights(trainer)
+
+    assert torch.equal(trained("seeded"), trained("seeded"))
+    assert not torch.equal(trained("os"), trained("os"))
+
+
+def test_load_ema_returns_the_bare_model_with_averaged_weights() -> None:
+    trainer = toy_trainer(steps=2)
+    trainer.run()
+    model = trainer.load_ema()
+    assert not model.training and set(model.state_dict()) == set(toy_model().state_dict())
+    assert all(torch.equal(p, e) for p, e in zip(model.parameters(), trainer.ema, strict=True))
