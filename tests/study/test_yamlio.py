@@ -17,7 +17,12 @@ def _load(tmp_path: Path, text: str) -> dict:
 
 
 def test_exponents_are_numbers(tmp_path: Path) -> None:
-    assert _load(tmp_path, "a: 1e-5\nb: 2E3\nc: -1.5e+2\nd: '1e-5'\n") == {"a": 1e-5, "b": 2000.0, "c": -150.0, "d": "1e-5"}
+    assert _load(tmp_path, "a: 1e-5\nb: 2E3\nc: -1.5e+2\nd: '1e-5'\n") == {
+        "a": 1e-5,
+        "b": 2000.0,
+        "c": -150.0,
+        "d": "1e-5",
+    }
 
 
 @pytest.mark.parametrize("value", ["010", "1_000", "1:30", "1_0.5", "0x_1"])
