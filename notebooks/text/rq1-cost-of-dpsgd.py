@@ -31,6 +31,7 @@ study_dir = ""
 from IPython.display import Markdown, display
 
 from trajkit.study.results import StudyResults
+from trajkit.study.tables import metric_table, tidy
 from trajkit.study.text import answer, limits, setting, user_level
 from trajkit.viz import plots
 
@@ -60,7 +61,7 @@ display(Markdown(answer(study)))
 # ### What went into the study, and what was dropped
 
 # %%
-study.drop_report().style.hide()
+tidy(study.drop_report())
 
 # %% [markdown]
 # ## Results
@@ -76,13 +77,13 @@ if len(study.results):
 # The same as numbers: rescaled error (0 = real against real, 1 = no information), mean and 95 % interval.
 
 # %%
-study.summary(value="rescaled").T
+tidy(study.summary(value="rescaled").T, index=True)
 
 # %% [markdown]
 # And in the metric's own unit:
 
 # %%
-study.summary(value="value").T
+tidy(study.summary(value="value").T, index=True)
 
 # %% [markdown]
 # ### What DP costs: paired differences
@@ -97,7 +98,7 @@ if len(differences):
     display(plots.difference_forest(differences))
 
 # %%
-differences.style.hide().format(precision=3)
+tidy(differences)
 
 # %% [markdown]
 # ### Fold and initialisation
@@ -106,7 +107,7 @@ differences.style.hide().format(precision=3)
 # seeds), and what is left for the fold. Three repetitions estimate a standard deviation only roughly.
 
 # %%
-study.variances("plain", "plain-init")
+tidy(study.variances("plain", "plain-init"), index=True, precision=4)
 
 # %% [markdown]
 # ### Maps
@@ -134,7 +135,7 @@ display(plots.loss_curves({c: study.history(c) for c in cells}))
 # wrote; epsilon is the larger of two accountants that must agree.
 
 # %%
-study.guarantees()
+tidy(study.guarantees(), index=True)
 
 # %%
 display(Markdown(user_level(study)))
@@ -143,21 +144,27 @@ display(Markdown(user_level(study)))
 # ## Verdicts
 
 # %%
-import pandas as pd
-
-pd.DataFrame([{"claim": v.claim, "says": v.statement, "verdict": v.verdict, **v.figures, "why": v.why} for v in study.verdicts()]).style.hide()
+tidy(study.verdict_table())
 
 # %% [markdown]
 # ## Runs that failed
 
 # %%
-study.holes().style.hide() if len(study.holes()) else Markdown("None: every planned run is complete.")
+tidy(study.holes()) if len(study.holes()) else Markdown("None: every planned run is complete.")
 
 # %% [markdown]
 # ## Cost
 
 # %%
-study.cost()
+tidy(study.cost(), index=True, precision=1)
+
+# %% [markdown]
+# ## Metrics
+#
+# What each of them measures. All are errors: lower is better.
+
+# %%
+tidy(metric_table())
 
 # %% [markdown]
 # ## Limits

@@ -17,8 +17,8 @@ def read_notebook(path: Path) -> Any:
         raise MissingDataError(f"notebook {path} does not exist: check the template name of the method")
     try:
         return nbformat.read(path, as_version=4)
-    except (nbformat.reader.NotJSONError, nbformat.validator.NotebookValidationError) as error:
-        raise ParameterError(f"{path} is not a notebook: {error}") from None
+    except (nbformat.reader.NotJSONError, nbformat.ValidationError) as error:
+        raise ParameterError(f"{path} is not a notebook ({' '.join(str(error).split())}): restore it from git") from None
 
 
 def declared_parameters(path: Path) -> dict[str, Any]:

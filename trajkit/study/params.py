@@ -97,12 +97,15 @@ class PlannedRun(_Strict):
 
 
 def read_question(name: str) -> Question:
-    """Read ``params/<name>.yaml``. Raises ParameterError naming the dotted parameter, MissingDataError when there is none."""
-    path = ROOT / "params" / f"{name}.yaml"
-    if not path.is_file():
+    """Read ``params/<name>.yaml``, or the file ``name`` where it ends in .yaml (a study of your own).
+
+    Raises ParameterError naming the dotted parameter, or the questions there are.
+    """
+    path = Path(name) if name.endswith(".yaml") else ROOT / "params" / f"{name}.yaml"
+    if not path.is_file() and not name.endswith(".yaml"):
         known = sorted(p.stem for p in path.parent.glob("*.yaml") if p.stem.startswith(("rq", "tune")))
         raise ParameterError(f"question {name!r} is unknown: there are {', '.join(known)}")
-    return checked(Question, load_yaml(path), where=f"params/{path.name}")
+    return checked(Question, load_yaml(path), where=str(path))
 
 
 def select_profile(question: Question, profile: str) -> Profile:

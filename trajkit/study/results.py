@@ -21,7 +21,7 @@ from trajkit.study.tables import drop_table
 from trajkit.trajectories import Trajectories
 
 FLOOR = "real"
-PRIMARY = ("swd", "jsd")
+PRIMARY = ("SWD", "JSD")
 
 
 class StudyResults:
@@ -90,7 +90,8 @@ class StudyResults:
         )
         at = pd.MultiIndex.from_frame(table[key])
         table = table.assign(floor=floor.reindex(at).to_numpy(), ceiling=ceiling.reindex(at).to_numpy())
-        known = table[["floor", "ceiling"]].notna().all(axis=1)
+        # a metric on which real data scores no better than no information has no scale between the two
+        known = table["floor"] < table["ceiling"]
         table["rescaled"] = [
             rescale(v, f, c) if ok else None
             for v, f, c, ok in zip(table["value"], table["floor"], table["ceiling"], known, strict=True)
@@ -240,3 +241,12 @@ class StudyResults:
         known = read_claims()
         where = {"dataset": self.plan["dataset"], "profile": self.plan["profile"], "test_ratio": self.test_ratio}
         return [judge(name, known[name], self.results, **where) for name in self.plan["claims"]]
+
+    def verdict_table(self) -> pd.DataFrame:
+        """The verdicts with the figures they rest on, one row a claim."""
+        return pd.DataFrame(
+            [
+                {"claim": v.claim, "says": v.statement, "verdict": v.verdict, **v.figures, "why": v.why}
+                for v in self.verdicts()
+            ]
+        )

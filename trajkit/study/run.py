@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import resource
 import shutil
 import time
@@ -32,7 +33,7 @@ from trajkit.study.tables import drop_table
 from trajkit.study.yamlio import dump_yaml, load_yaml, write_text
 from trajkit.trajectories import Trajectories
 
-OUTPUTS = ROOT / "outputs"
+OUTPUTS = Path(os.environ.get("TRAJKIT_OUTPUTS") or ROOT / "outputs").resolve()
 SENTINEL = "run complete:"
 RELEASE_FILES = ("release.parquet", "guarantee.json", "release.json", "history.csv")
 

@@ -38,7 +38,7 @@ def _reached(study: StudyResults) -> str:
                 (study.results["cell"] == cell) & (study.results["metric"] == metric), "rescaled"
             ].dropna()
             if len(values):
-                parts.append(f"{metric.upper()} {corrected_interval(values, test_ratio=study.test_ratio or 1)}")
+                parts.append(f"{metric} {corrected_interval(values, test_ratio=study.test_ratio or 1)}")
         if parts:
             said.append(f"*{cell}* {', '.join(parts)}")
     return f"On the scale where real data scores 0 and no information scores 1, the errors are: {'; '.join(said)}."
@@ -61,9 +61,9 @@ def _added(study: StudyResults) -> list[str]:
 def _change(row: object) -> str:
     metric, mean, low, high = row.metric, row.mean, row.low, row.high  # type: ignore[attr-defined]
     if low is None or math.isnan(low):
-        return f"{mean:+.3f} in {metric.upper()} (one repetition: no interval)"
+        return f"{mean:+.3f} in {metric} (one repetition: no interval)"
     seen = "" if row.seen else ", an interval that contains zero"  # type: ignore[attr-defined]
-    return f"{mean:+.3f} in {metric.upper()} (95 % interval {low:+.3f} to {high:+.3f}{seen})"
+    return f"{mean:+.3f} in {metric} (95 % interval {low:+.3f} to {high:+.3f}{seen})"
 
 
 def user_level(study: StudyResults, *, caps: tuple[int, ...] = (1, 2, 5, 10)) -> str:
@@ -72,7 +72,10 @@ def user_level(study: StudyResults, *, caps: tuple[int, ...] = (1, 2, 5, 10)) ->
         guarantee = study.guarantee(run["run_id"])
         d = guarantee.parts[0].details
         mechanism = DpSgd(sample_rate=d["sample_rate"], noise_multiplier=d["noise_multiplier"], steps=d["steps"])
-        rows = [(m, user_level_epsilon(mechanism, delta=float(guarantee.delta or 0), max_records_per_user=m).epsilon) for m in caps]
+        rows = [
+            (m, user_level_epsilon(mechanism, delta=float(guarantee.delta or 0), max_records_per_user=m).epsilon)
+            for m in caps
+        ]
         table = "\n".join(
             [
                 "| trajectories of one user, at most | epsilon for that user |",

@@ -108,7 +108,7 @@ def rescaled_dots(
                         row + (i - (len(cells) - 1) / 2) * 0.7 / len(cells),
                         palette[cell],
                     )
-        ax.set_yticks(range(len(names[level])), [m.upper() if len(m) < 5 else m for m in names[level]])
+        ax.set_yticks(range(len(names[level])), names[level])
         ax.set_ylim(len(names[level]) - 0.5, -0.5)
         ax.set_ylabel(f"{level} level")
         for x in (0, 1):
@@ -148,7 +148,7 @@ def difference_forest(differences: pd.DataFrame) -> Figure:
         ax.axvline(0, color=FAINT, lw=0.8, zorder=0)
         ax.set_title(effect, fontsize=10)
         ax.set_xlabel("difference in rescaled error")
-        ax.set_yticks(range(len(metrics)), [m.upper() if len(m) < 5 else m for m in metrics])
+        ax.set_yticks(range(len(metrics)), metrics)
     axes[0, 0].set_ylim(len(metrics) - 0.5, -0.5)
     return _done(fig)
 
