@@ -77,7 +77,7 @@ def test_kill_9_and_resume_equals_uninterrupted(tmp_path: Path) -> None:
     whole.run()
     path = tmp_path / "c.pt"
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", CHILD, str(Path(__file__).parent), str(path)], env=environment)
+    done = subprocess.run([sys.executable, "-c", CHILD, str(Path(__file__).parents[1]), str(path)], env=environment)
     assert done.returncode == -signal.SIGKILL
     assert torch.load(path, weights_only=True)["step"] == 4
     resumed = toy_trainer(checkpoint=path)

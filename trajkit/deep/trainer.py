@@ -153,7 +153,8 @@ class Trainer:
         if self.checkpoint is not None and self.checkpoint.exists():
             self._restore(load_checkpoint(self.checkpoint, identity=self.identity))
         saved = time.monotonic()
-        with Progress(self.settings.steps, done=self.step, show=progress) as bar:
+        exact = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True)
+        with exact, Progress(self.settings.steps, done=self.step, show=progress) as bar:
             while self.step < self.settings.steps:
                 n, loss = self._take_step()
                 bar.advance(n * self.objective.draws, loss)
@@ -251,9 +252,9 @@ class Trainer:
         window.clipped += int((norms > self.settings.max_grad_norm).sum())
         window.norm += float(norms.sum())
         every = max(1, self.settings.steps // LOG_POINTS)
-        if self.step % every and self.step != self.settings.steps:
+        if window.n == 0 or (self.step % every and self.step != self.settings.steps):
             return
-        r, n_window = self.record, window.n or math.nan
+        r, n_window = self.record, window.n
         r.step.append(self.step)
         r.loss.append(window.loss / n_window)
         r.seconds.append((r.seconds[-1] if r.seconds else 0.0) + window.seconds)
@@ -333,8 +334,11 @@ def _generators(settings: TrainSettings, seed: int, device: torch.device) -> dic
 
 def _single_device(model: nn.Module) -> None:
     wrapped = type(model).__name__ in ("DataParallel", "DistributedDataParallel", "FullyShardedDataParallel")
-    if wrapped or isinstance(model, GradSampleModule) or len({p.device for p in model.parameters()}) > 1:
+    devices = {p.device for p in model.parameters()}
+    distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+    processes = torch.distributed.get_world_size() if distributed else 1
+    if wrapped or isinstance(model, GradSampleModule) or len(devices) > 1 or processes > 1:
         raise ParameterError(
-            f"{type(model).__name__} is a wrapped model or spans several devices: each copy would draw its own batch and add its own "
-            "noise, which the accounting does not cover; pass the bare module, on one device"
+            f"{type(model).__name__} on {len(devices)} device(s) in {processes} processes: each copy of a wrapped or spread model "
+            "would draw its own batch and add its own noise, which the accounting does not cover; pass the bare module, on one device"
         )

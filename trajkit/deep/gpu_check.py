@@ -1,0 +1,192 @@
+"""What `make gpu-check` runs: does a GPU compute what the CPU computes, does it resume exactly, what does a paper-size step need?
+
+Each check takes the device as an argument and returns one `Row`, so that the tests run all of them on the CPU.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from trajkit.deep.ddpm import Denoising, alphas_bar, ddim
+from trajkit.deep.grad_sample import RecordGradients, clipped_sum
+from trajkit.deep.trainer import Trainer, TrainSettings
+from trajkit.deep.unet import COORDINATES, Sizes, UNet, n_params
+
+QUICK, PAPER = Sizes(16, (1, 2, 2, 2), 1, 8), Sizes(128, (1, 2, 2, 2), 2, 32)
+RECORDS, DRAWS, LENGTH, STEPS = 16, 2, 64, 6
+GRADIENT_TOLERANCE = 1e-3  # relative L2 error in single precision: the order of summation differs
+SAMPLE_TOLERANCE = 1e-2  # in units of half a box, after 10 sampling steps
+BF16_TOLERANCE = 0.1  # relative L2 error: bf16 keeps 8 bits
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; ``passed`` is false where ``found`` exceeds ``limit``."""
+
+    check: str
+    found: str
+    limit: str
+    passed: bool
+
+
+class Stopped(Exception):
+    """Ends the interrupted training of `check_resume`."""
+
+
+def main() -> int:
+    """Print the table of all checks on the GPU; 0 when all pass or when there is no GPU, else 1."""
+    if not torch.cuda.is_available():
+        print("not run: no GPU")
+        return 0
+    device = torch.device("cuda")
+    print(f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}, CUDA {torch.version.cuda}")
+    checks: list[Callable[[torch.device], Row]] = [
+        check_gradients,
+        check_samples,
+        check_bf16,
+        check_resume,
+        check_paper_step,
+    ]
+    rows = [check(device) for check in checks]
+    for row in rows:
+        print(f"{'pass' if row.passed else 'FAIL'}  {row.check:<44} {row.found:<44} {row.limit}")
+    return 0 if all(row.passed for row in rows) else 1
+
+
+def check_gradients(device: torch.device) -> Row:
+    """Clipped sums of per-record gradients on ``device`` against the CPU."""
+    error = _relative(_clipped(device), _clipped(torch.device("cpu")))
+    return Row(
+        "per-record gradients against the CPU",
+        f"relative error {error:.1e}",
+        f"< {GRADIENT_TOLERANCE:g}",
+        error < GRADIENT_TOLERANCE,
+    )
+
+
+def check_samples(device: torch.device) -> Row:
+    """DDIM samples of one model from one noise on ``device`` against the CPU."""
+    error = float((_sampled(device) - _sampled(torch.device("cpu"))).abs().max())
+    return Row(
+        "samples against the CPU",
+        f"largest difference {error:.1e}",
+        f"< {SAMPLE_TOLERANCE:g}",
+        error < SAMPLE_TOLERANCE,
+    )
+
+
+def check_bf16(device: torch.device) -> Row:
+    """Clipped sums under bf16 autocast against single precision, both on ``device``."""
+    error = _relative(_clipped(device, bf16=True), _clipped(device))
+    return Row(
+        "bf16 drift of the gradients", f"relative error {error:.1e}", f"< {BF16_TOLERANCE:g}", error < BF16_TOLERANCE
+    )
+
+
+def check_resume(device: torch.device) -> Row:
+    """A training stopped in the middle and resumed from its checkpoint against an uninterrupted one, bit for bit."""
+    with tempfile.TemporaryDirectory() as folder:
+        whole = _trainer(device, QUICK, LENGTH, None)
+        whole.run()
+        path = Path(folder) / "checkpoint.pt"
+        stopped = _trainer(device, QUICK, LENGTH, path)
+        stopped.after_step = _stop
+        try:
+            stopped.run()
+        except Stopped:
+            pass
+        resumed = _trainer(device, QUICK, LENGTH, path)
+        resumed.run()
+    same = all(torch.equal(a, b) for a, b in zip(whole.parameters, resumed.parameters, strict=True))
+    return Row("stopped and resumed equals uninterrupted", "equal" if same else "different", "bit for bit", same)
+
+
+def check_paper_step(device: torch.device, sizes: Sizes = PAPER, length: int = 200, physical_batch: int = 64) -> Row:
+    """One private step at the paper's size: seconds, peak memory, and that all weights stay finite."""
+    trainer = _trainer(device, sizes, length, None, steps=2, records=256, physical_batch=physical_batch)
+    seconds: list[float] = [time.monotonic()]
+
+    def note(step: int) -> None:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        seconds.append(time.monotonic())
+
+    trainer.after_step = note
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    trainer.run()
+    peak = f", peak {torch.cuda.max_memory_allocated(device) / 2**30:.1f} GiB" if device.type == "cuda" else ""
+    finite = all(bool(torch.isfinite(p).all()) for p in trainer.parameters)
+    found = f"{n_params(trainer.model):,} parameters, {seconds[2] - seconds[1]:.2f} s{peak}"
+    return Row(
+        f"private step, {trainer.expected_batch:.0f} records of {length} points", found, "finite weights", finite
+    )
+
+
+def _stop(step: int) -> None:
+    if step == STEPS // 2:
+        raise Stopped
+
+
+def _model(sizes: Sizes) -> UNet:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return UNet(sizes)
+
+
+def _normal(*shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
+
+
+def _trainer(
+    device: torch.device,
+    sizes: Sizes,
+    length: int,
+    path: Path | None,
+    *,
+    steps: int = STEPS,
+    records: int = 64,
+    physical_batch: int = 8,
+) -> Trainer:
+    settings = TrainSettings(
+        "private", steps, 0.5, noise_multiplier=1.0, physical_batch=physical_batch, checkpoint_every_s=0.0
+    )
+    objective = Denoising(alphas_bar("linear", 100), (COORDINATES, length), draws=DRAWS)
+    data = _normal(records, COORDINATES, length).clamp(-1, 1)
+    return Trainer(
+        _model(sizes), objective, data, settings, seed=0, identity="gpu-check", device=device, checkpoint=path
+    )
+
+
+def _clipped(device: torch.device, *, bf16: bool = False) -> Tensor:
+    """The clipped sum of the per-record gradients of the quick network, as one CPU vector."""
+    model = _model(QUICK).to(device).train()
+    objective = Denoising(alphas_bar("linear", 100), (COORDINATES, LENGTH), draws=DRAWS)
+    drawn = {k: v.to(device) for k, v in objective.draw(RECORDS, torch.Generator().manual_seed(2)).items()}
+    network = RecordGradients(model, draws=DRAWS)
+    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16):
+        losses = objective.losses(network, _normal(RECORDS, COORDINATES, LENGTH).to(device), drawn)
+    network.backward(losses)
+    total, _ = clipped_sum(list(model.parameters()), 0.1)
+    return torch.cat([g.flatten() for g in total]).cpu()
+
+
+def _sampled(device: torch.device) -> Tensor:
+    model = _model(QUICK).to(device).eval()
+    return ddim(model, _normal(8, COORDINATES, LENGTH).to(device), alphas_bar("linear", 100), steps=10).cpu()
+
+
+def _relative(found: Tensor, expected: Tensor) -> float:
+    return float((found - expected).norm() / expected.norm())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
