@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import statistics
 import threading
 import time
+import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 
 import psutil
 import torch
@@ -37,14 +40,14 @@ def _at(draws: int) -> list[BenchRow]:
     plain, private, opacus = Step(draws), Step(draws, RecordGradients), Step(draws, GradSampleModule)
     seconds = {name: _median(step.run) for name, step in (("plain", plain), ("private", private), ("opacus", opacus))}
     parts = private.parts()
-    memory = {name: _peak_mb(step.run) for name, step in (("plain", plain), ("private", private))}
+    memory = {name: _peak_mb(draws, name == "DP-SGD") for name in ("plain", "DP-SGD")}
     return [
         BenchRow(f"plain step, {label}", seconds["plain"], "s"),
         BenchRow(f"DP-SGD step, {label}", seconds["private"], "s"),
         BenchRow(f"DP-SGD step, {label}", seconds["private"] / seconds["plain"], "times", "plain step"),
         BenchRow(f"Opacus hooks step, {label}", seconds["opacus"] / seconds["plain"], "times", "plain step"),
         *(BenchRow(f"DP-SGD {name}, {label}", value, "s") for name, value in parts.items()),
-        *(BenchRow(f"{name} step, memory above the start, {label}", mb, "MB") for name, mb in memory.items()),
+        *(BenchRow(f"{name} step, peak memory it adds, {label}", mb, "MB") for name, mb in memory.items()),
     ]
 
 
@@ -63,7 +66,7 @@ class Step:
         self.batch = torch.rand(RECORDS, COORDINATES, LENGTH) * 2 - 1
         self.drawn = self.objective.draw(RECORDS, torch.Generator().manual_seed(0))
         self.weights = list(self.model.parameters())
-        self.optimizer = torch.optim.AdamW(self.weights, lr=1e-3, foreach=True)
+        self.optimizer = torch.optim.AdamW(self.weights, lr=1e-3, fused=True)
 
     def run(self) -> None:
         """The whole step."""
@@ -100,7 +103,9 @@ class Step:
         if isinstance(self.network, RecordGradients):
             self.network.backward(losses)
         else:
-            losses.sum().backward()
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Full backward hook is firing")
+                losses.sum().backward()
 
     def clip(self) -> list[Tensor]:
         """The clipped sum; Opacus' rows are draws, which a record sums before clipping."""
@@ -132,21 +137,27 @@ def _median(function: Callable[[], None]) -> float:
     return statistics.median(values)
 
 
-def _peak_mb(function: Callable[[], None]) -> float:
-    """Resident memory that ``function`` adds at its peak, in MB, sampled every millisecond."""
-    process = psutil.Process()
-    start = process.memory_info().rss
-    peak, stop = [start], threading.Event()
+def _peak_mb(draws: int, private: bool) -> float:
+    """Peak resident memory that one step adds, in MB, sampled every millisecond in a fresh process."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(_step_memory_mb, draws, private).result()
+
+
+def _step_memory_mb(draws: int, private: bool) -> float:
+    torch.set_num_threads(1)
+    step = Step(draws, RecordGradients if private else None)
+    process, stop = psutil.Process(), threading.Event()
+    before = process.memory_info().rss
+    peak = [before]
 
     def watch() -> None:
         while not stop.wait(0.001):
             peak[0] = max(peak[0], process.memory_info().rss)
 
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        function()
-    finally:
-        stop.set()
-        thread.join()
-    return (peak[0] - start) / 1e6
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    step.run()
+    stop.set()
+    watcher.join()
+    return (peak[0] - before) / 1e6

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,10 +100,8 @@ def check_resume(device: torch.device) -> Row:
         path = Path(folder) / "checkpoint.pt"
         stopped = _trainer(device, QUICK, LENGTH, path)
         stopped.after_step = _stop
-        try:
+        with suppress(Stopped):
             stopped.run()
-        except Stopped:
-            pass
         resumed = _trainer(device, QUICK, LENGTH, path)
         resumed.run()
     same = all(torch.equal(a, b) for a, b in zip(whole.parameters, resumed.parameters, strict=True))

@@ -124,7 +124,7 @@ class Trainer:
             self.network = RecordGradients(self.model, draws=objective.draws)
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(
-            self.parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, foreach=True
+            self.parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
         )
         self.ema = [p.detach().clone() for p in self.parameters]
         self.step = 0
