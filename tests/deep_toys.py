@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from trajkit.deep.ddpm import Denoising, alphas_bar
-from trajkit.deep.trainer import Trainer, TrainSettings
+from trajkit.deep.train_settings import TrainSettings
+from trajkit.deep.trainer import Trainer
 from trajkit.deep.unet import Sizes, UNet
 from trajkit.geo import Box
 from trajkit.trajectories import Meta, Trajectories

@@ -9,7 +9,8 @@ from opacus.grad_sample import GradSampleModule
 from torch import nn
 
 from trajkit.deep.ddpm import Denoising, alphas_bar
-from trajkit.deep.trainer import Trainer, TrainSettings
+from trajkit.deep.train_settings import TrainSettings
+from trajkit.deep.trainer import Trainer
 from trajkit.errors import ParameterError
 
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 from deep_toys import toy_model, toy_trainer, weights
 
-from trajkit.deep.trainer import TrainSettings, poisson_sample, schedule
+from trajkit.deep.train_settings import TrainSettings
+from trajkit.deep.trainer import poisson_sample, schedule
 from trajkit.errors import ParameterError, PrivacyAccountingError, RunFailedError
 
 

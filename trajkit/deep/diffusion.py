@@ -14,7 +14,8 @@ from pydantic import Field, field_validator, model_validator
 from torch import Tensor
 
 from trajkit.deep.ddpm import Denoising, alphas_bar, ddim
-from trajkit.deep.trainer import Trainer, TrainSettings
+from trajkit.deep.train_settings import TrainSettings
+from trajkit.deep.trainer import Trainer
 from trajkit.deep.training_guarantee import Budget, plan, training_guarantee
 from trajkit.deep.unet import COORDINATES, Sizes, UNet, n_params
 from trajkit.errors import DataContractError, ParameterError

@@ -18,7 +18,8 @@ from torch import Tensor
 
 from trajkit.deep.ddpm import Denoising, alphas_bar, ddim
 from trajkit.deep.grad_sample import RecordGradients, clipped_sum
-from trajkit.deep.trainer import Trainer, TrainSettings
+from trajkit.deep.train_settings import TrainSettings
+from trajkit.deep.trainer import Trainer
 from trajkit.deep.unet import COORDINATES, Sizes, UNet, n_params
 
 QUICK, PAPER = Sizes(16, (1, 2, 2, 2), 1, 8), Sizes(128, (1, 2, 2, 2), 2, 32)

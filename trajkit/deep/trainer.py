@@ -12,7 +12,6 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,11 +22,10 @@ from torch import Tensor, nn
 from trajkit.deep.checkpoint import load_checkpoint, save_checkpoint
 from trajkit.deep.grad_sample import RecordGradients, check_supported, clipped_sum
 from trajkit.deep.progress import Progress
+from trajkit.deep.train_settings import TrainRecord, TrainSettings, Window
 from trajkit.errors import ParameterError, PrivacyAccountingError, RunFailedError
 from trajkit.seeds import child_seed
 
-REGIMES = ("plain", "clipped", "private")
-GENERATORS = ("sampler", "draws", "noise")
 LOG_POINTS = 200
 
 
@@ -43,55 +41,6 @@ class Objective(Protocol):
     def losses(self, model: nn.Module, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor:
         """Return the loss of each record, [records]; ``model`` sees ``draws`` consecutive rows a record."""
         ...
-
-
-@dataclass(frozen=True)
-class TrainSettings:
-    """``sample_rate`` is q, the probability with which each record enters a step; ``steps`` are updates, empty ones included.
-
-    ``physical_batch`` records are in memory at once; it changes neither the draws nor the accounting.
-    """
-
-    regime: str
-    steps: int
-    sample_rate: float
-    max_grad_norm: float = 1.0
-    noise_multiplier: float = 0.0
-    physical_batch: int = 64
-    learning_rate: float = 2e-3
-    warmup: float = 0.05
-    weight_decay: float = 0.0
-    ema_decay: float = 0.999
-    noise_source: str = "seeded"
-    checkpoint_every_s: float = 30.0
-    bf16: bool = False
-
-    def __post_init__(self) -> None:
-        if self.regime not in REGIMES:
-            raise ParameterError(f"regime {self.regime!r} is unknown: use one of {', '.join(REGIMES)}")
-        if not 0 < self.sample_rate <= 1 or self.steps < 1 or self.physical_batch < 1:
-            raise ParameterError(
-                f"sample_rate {self.sample_rate} must lie in (0, 1], steps {self.steps} and physical_batch {self.physical_batch} be at least 1"
-            )
-        if self.regime != "plain" and not self.max_grad_norm > 0:
-            raise ParameterError(f"max_grad_norm must be positive, got {self.max_grad_norm}")
-        if (self.regime == "private") != (self.noise_multiplier > 0):
-            raise PrivacyAccountingError(
-                f"regime {self.regime} with noise_multiplier {self.noise_multiplier}: private needs noise, the others have none"
-            )
-
-
-@dataclass
-class TrainRecord:
-    """What happened, for people who may see the data: none of it is covered by the guarantee."""
-
-    step: list[int] = field(default_factory=list)
-    loss: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    clipped_share: list[float] = field(default_factory=list)
-    grad_norm: list[float] = field(default_factory=list)
-    empty_batches: int = 0
-    examples: int = 0
 
 
 class Trainer:
@@ -136,7 +85,7 @@ class Trainer:
         }
         self.record = TrainRecord()
         self.generators = _generators(settings, seed, self.device)
-        self._window = _Window()
+        self._window = Window()
         self.after_step: Callable[[int], None] = lambda step: None
 
     @property
@@ -261,7 +210,7 @@ class Trainer:
         if self.settings.regime != "plain":
             r.clipped_share.append(window.clipped / n_window)
             r.grad_norm.append(window.norm / n_window)
-        self._window = _Window()
+        self._window = Window()
 
     # ---- state --------------------------------------------------------------------------------------------------
 
@@ -289,19 +238,8 @@ class Trainer:
                 generator.set_state(state["generators"][name])
         if state["record"] is not None:
             values = dict(state["record"])
-            self._window = _Window(**values.pop("window"))
+            self._window = Window(**values.pop("window"))
             self.record = TrainRecord(**values)
-
-
-@dataclass
-class _Window:
-    """Sums since the last logged point."""
-
-    n: int = 0
-    loss: float = 0.0
-    seconds: float = 0.0
-    clipped: int = 0
-    norm: float = 0.0
 
 
 def poisson_sample(n: int, rate: float, generator: torch.Generator) -> Tensor:
