@@ -23,6 +23,7 @@ from trajkit.deep.unet import COORDINATES, Sizes, UNet
 SIZES, LENGTH, RECORDS = Sizes(16, (1, 2, 2, 2), 1, 8), 64, 64
 REPEATS = 5
 CLIP, SIGMA = 0.1, 1.0
+PARTS = ("forward", "backward with per-record gradients", "norms, clipping and sum", "noise", "optimizer")
 
 
 def rows() -> list[BenchRow]:
@@ -71,7 +72,7 @@ class Step:
     def run(self) -> None:
         """The whole step."""
         self.backward(self.forward())
-        total = self.clip() if self.wrapper else [p.grad for p in self.weights]
+        total = self.clip() if self.wrapper else [p.grad for p in self.weights if p.grad is not None]
         if self.wrapper:
             self.noise(total)
         self.update(total)
@@ -79,19 +80,20 @@ class Step:
     def parts(self) -> dict[str, float]:
         """Median seconds of each part of the step."""
         spent: dict[str, list[float]] = {}
-
-        def timed(name: str, function: Callable[[], object]) -> object:
-            start = time.perf_counter()
-            result = function()
-            spent.setdefault(name, []).append(time.perf_counter() - start)
-            return result
-
         for _ in range(REPEATS):
-            losses = timed("forward", self.forward)
-            timed("backward with per-record gradients", lambda losses=losses: self.backward(losses))
-            total = timed("norms, clipping and sum", self.clip)
-            timed("noise", lambda total=total: self.noise(total))
-            timed("optimizer", lambda total=total: self.update(total))
+            clock = [time.perf_counter()]
+            losses = self.forward()
+            clock.append(time.perf_counter())
+            self.backward(losses)
+            clock.append(time.perf_counter())
+            total = self.clip()
+            clock.append(time.perf_counter())
+            self.noise(total)
+            clock.append(time.perf_counter())
+            self.update(total)
+            clock.append(time.perf_counter())
+            for name, start, end in zip(PARTS, clock, clock[1:], strict=False):
+                spent.setdefault(name, []).append(end - start)
         return {name: statistics.median(values) for name, values in spent.items()}
 
     def forward(self) -> Tensor:
@@ -111,7 +113,7 @@ class Step:
         """The clipped sum; Opacus' rows are draws, which a record sums before clipping."""
         if self.wrapper is GradSampleModule and self.draws > 1:
             for p in self.weights:
-                p.grad_sample = p.grad_sample.unflatten(0, (-1, self.draws)).sum(1)
+                p.grad_sample = p.grad_sample.unflatten(0, (-1, self.draws)).sum(1)  # type: ignore[attr-defined]
         return clipped_sum(self.weights, CLIP)[0]
 
     def noise(self, total: list[Tensor]) -> None:

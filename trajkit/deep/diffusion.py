@@ -28,7 +28,7 @@ from trajkit.trajectories import Trajectories
 RESULT_VERSION = 1
 
 
-class Config(MethodConfig):
+class DiffusionConfig(MethodConfig):
     """Parameters; the defaults are the quick size. ``batch_size`` is the expected number of records in a Poisson step.
 
     ``noise_draws_per_example``: diffusion draws (t, noise) that one record's loss averages before its gradient is clipped.
@@ -68,7 +68,7 @@ class Config(MethodConfig):
         return tuple(value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
-    def _budget(self) -> Config:
+    def _budget(self) -> DiffusionConfig:
         stated = sum(x is not None for x in (self.epsilon, self.noise_multiplier))
         if self.regime == "private" and stated != 1:
             raise ValueError("a private run needs epsilon or noise_multiplier, one of the two")
@@ -88,6 +88,9 @@ class Config(MethodConfig):
         return Sizes(self.channels, self.channel_multipliers, self.blocks, self.groups, self.attention)
 
 
+Config = DiffusionConfig
+
+
 class Diffusion:
     """Unconditional diffusion over trajectories of fixed length; coordinates are scaled by the public box, never by data.
 
@@ -95,9 +98,9 @@ class Diffusion:
     ``steps_``, ``report_``. ``history_`` is computed from the records and not covered by any guarantee.
     """
 
-    Config = Config
+    Config = DiffusionConfig
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: DiffusionConfig) -> None:
         self.config = config
 
     def fit(

@@ -31,7 +31,7 @@ REPLACEMENTS = {
     "MultiheadAttention": "opacus.layers.DPMultiheadAttention",
     "InstanceNorm1d": "torch.nn.GroupNorm, or InstanceNorm1d with track_running_stats=False",
 }
-Sampler = Callable[[nn.Module, list[Tensor], Tensor], dict[nn.Parameter, Tensor]]
+Sampler = Callable[[nn.Module, list[Tensor], Tensor], dict[Tensor, Tensor]]
 
 
 def check_supported(model: nn.Module) -> None:
@@ -65,7 +65,7 @@ class RecordGradients(GradSampleModule):
     def __init__(self, model: nn.Module, *, draws: int = 1) -> None:
         super().__init__(model, batch_first=True, loss_reduction="sum")
         self.draws = draws
-        self.GRAD_SAMPLERS = _Samplers(self.GRAD_SAMPLERS, draws)
+        self.GRAD_SAMPLERS = _Samplers(GradSampleModule.GRAD_SAMPLERS, draws)
         for layer in model.modules():
             if type(layer) in OWN_RULES:
                 self.autograd_grad_sample_hooks += [
@@ -86,7 +86,7 @@ class RecordGradients(GradSampleModule):
         activations, backprops = super().rearrange_grad_samples(
             module=module, backprops=backprops, loss_reduction=loss_reduction, batch_first=batch_first
         )
-        module.max_batch_len = len(backprops) // self.draws
+        module.max_batch_len = len(backprops) // self.draws  # type: ignore[assignment]
         return activations, backprops
 
 
@@ -102,8 +102,8 @@ def clipped_sum(parameters: list[nn.Parameter], max_grad_norm: float) -> tuple[l
 
 
 def _take(p: nn.Parameter) -> Tensor:
-    sample = p.grad_sample
-    p.grad_sample, p.grad = None, None
+    sample: Tensor = p.grad_sample  # type: ignore[attr-defined]
+    p.grad_sample, p.grad = None, None  # type: ignore[attr-defined]
     return sample
 
 
@@ -147,7 +147,7 @@ def _by_record(rows: Tensor, draws: int) -> Tensor:
     return rows.unflatten(0, (-1, draws)).transpose(1, 2).flatten(2)
 
 
-def _conv1d(layer: nn.Conv1d, inputs: list[Tensor], grads: Tensor, *, draws: int) -> dict[nn.Parameter, Tensor]:
+def _conv1d(layer: nn.Conv1d, inputs: list[Tensor], grads: Tensor, *, draws: int) -> dict[Tensor, Tensor]:
     if layer.groups != 1 or layer.dilation != (1,) or isinstance(layer.padding, str):
         return _summed(layer, inputs, grads, rule=GradSampleModule.GRAD_SAMPLERS[nn.Conv1d], draws=draws)
     (size,), (stride,), (pad,) = layer.kernel_size, layer.stride, layer.padding
@@ -163,28 +163,28 @@ def _conv1d(layer: nn.Conv1d, inputs: list[Tensor], grads: Tensor, *, draws: int
         end = row.shape[2] - size + 1
         taps = [torch.bmm(g[:, :, :end], row[:, :, k : k + end].transpose(1, 2)) for k in range(size)]
         weight = torch.stack(taps, dim=3)
-    out = {layer.weight: weight}
+    out: dict[Tensor, Tensor] = {layer.weight: weight}
     if layer.bias is not None:
         out[layer.bias] = g.sum(2)
     return out
 
 
-def _linear(layer: nn.Linear, inputs: list[Tensor], grads: Tensor, *, draws: int) -> dict[nn.Parameter, Tensor]:
+def _linear(layer: nn.Linear, inputs: list[Tensor], grads: Tensor, *, draws: int) -> dict[Tensor, Tensor]:
     x = inputs[0].to(grads.dtype).reshape(len(grads) // draws, -1, layer.in_features)
     g = grads.reshape(len(x), -1, layer.out_features)
-    out = {layer.weight: torch.bmm(g.transpose(1, 2), x)}
+    out: dict[Tensor, Tensor] = {layer.weight: torch.bmm(g.transpose(1, 2), x)}
     if layer.bias is not None:
         out[layer.bias] = g.sum(1)
     return out
 
 
-def _group_norm(layer: nn.GroupNorm, inputs: list[Tensor], grads: Tensor, *, draws: int) -> dict[nn.Parameter, Tensor]:
+def _group_norm(layer: nn.GroupNorm, inputs: list[Tensor], grads: Tensor, *, draws: int) -> dict[Tensor, Tensor]:
     normed = F.group_norm(inputs[0].to(grads.dtype), layer.num_groups, eps=layer.eps)
     sums = (normed * grads).flatten(2).sum(2), grads.flatten(2).sum(2)
     return {p: s.unflatten(0, (-1, draws)).sum(1) for p, s in zip((layer.weight, layer.bias), sums, strict=True)}
 
 
-OWN_RULES: dict[type, Callable[..., dict[nn.Parameter, Tensor]]] = {
+OWN_RULES: dict[type, Callable[..., dict[Tensor, Tensor]]] = {
     nn.Conv1d: _conv1d,
     nn.Linear: _linear,
     nn.GroupNorm: _group_norm,

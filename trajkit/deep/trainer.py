@@ -67,7 +67,7 @@ class Trainer:
         self.settings, self.objective, self.identity, self.checkpoint = settings, objective, identity, checkpoint
         self.records = records.to(self.device)
         self.model = model.to(self.device).train()
-        self.network = self.model
+        self.network: nn.Module = self.model
         if settings.regime != "plain":
             check_supported(self.model)
             self.network = RecordGradients(self.model, draws=objective.draws)
@@ -149,9 +149,9 @@ class Trainer:
             batch = self.records[index[part].to(self.device)]
             losses = self._losses(batch, {k: v[part].to(self.device) for k, v in drawn.items()})
             loss += float(losses.detach().sum())
-            if self.settings.regime == "plain":
+            if not isinstance(self.network, RecordGradients):
                 losses.sum().backward()
-                gradients = [p.grad for p in self.parameters]
+                gradients = [p.grad for p in self.parameters if p.grad is not None]
             else:
                 self.network.backward(losses)
                 gradients, norm = clipped_sum(self.parameters, self.settings.max_grad_norm)

@@ -28,12 +28,23 @@ CLIPPED = "gradients are clipped but no noise is added: clipping alone promises 
 class DpParameters(Protocol):
     """The parameters of a method that decide its budget."""
 
-    regime: str
-    epsilon: float | None
-    delta: float | None
-    noise_multiplier: float | None
-    batch_size: int
-    steps: int
+    @property
+    def regime(self) -> str: ...
+
+    @property
+    def epsilon(self) -> float | None: ...
+
+    @property
+    def delta(self) -> float | None: ...
+
+    @property
+    def noise_multiplier(self) -> float | None: ...
+
+    @property
+    def batch_size(self) -> int: ...
+
+    @property
+    def steps(self) -> int: ...
 
 
 @dataclass(frozen=True)

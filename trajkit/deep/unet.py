@@ -84,7 +84,7 @@ class ResBlock(nn.Module):
 
     def forward(self, x: Tensor, embedding: Tensor | None = None) -> Tensor:
         h = self.conv_1(F.silu(self.norm_1(x)))
-        if self.embed is not None:
+        if self.embed is not None and embedding is not None:
             h = h + self.embed(F.silu(embedding))[:, :, None]
         return self.shortcut(x) + self.conv_2(F.silu(self.norm_2(h)))
 
@@ -117,6 +117,14 @@ class Middle(nn.Module):
         return self.block_2(self.attention(self.block_1(x, embedding)), embedding)
 
 
+class Level(nn.Module):
+    """The blocks of one resolution, and the convolution that goes with the change to the next."""
+
+    def __init__(self, blocks: nn.ModuleList, resize: nn.Module) -> None:
+        super().__init__()
+        self.blocks, self.resize = blocks, resize
+
+
 class DownPath(nn.Module):
     """[B, in, L] → list of features, finest first: the input convolution, every block, every stride-2 convolution.
 
@@ -135,15 +143,15 @@ class DownPath(nn.Module):
                 width = target
             last = level == len(sizes.widths) - 1
             shrink = nn.Identity() if last else nn.Conv1d(width, width, 3, stride=2, padding=1)
-            self.levels.append(nn.ModuleDict({"blocks": blocks, "shrink": shrink}))
+            self.levels.append(Level(blocks, shrink))
 
     def forward(self, x: Tensor, embedding: Tensor | None = None) -> list[Tensor]:
         features = [self.conv_in(x)]
-        for i, level in enumerate(self.levels):
-            for block in level["blocks"]:
+        for i, level in enumerate(_levels(self.levels)):
+            for block in level.blocks:
                 features.append(block(features[-1], embedding))
             if i < len(self.levels) - 1:
-                features.append(level["shrink"](features[-1]))
+                features.append(level.resize(features[-1]))
         return features
 
 
@@ -167,18 +175,18 @@ class UpPath(nn.Module):
                 blocks.append(ResBlock(width + skip, widths[level], sizes.groups, embedding))
                 width = widths[level]
             grow = nn.Conv1d(width, width, 3, padding=1) if level else nn.Identity()
-            self.levels.append(nn.ModuleDict({"blocks": blocks, "grow": grow}))
+            self.levels.append(Level(blocks, grow))
         self.norm_out = nn.GroupNorm(sizes.groups, width, eps=1e-6)
         self.conv_out = nn.Conv1d(width, outputs, 3, padding=1)
 
     def forward(self, h: Tensor, length: int, features: list[Tensor] | None, embedding: Tensor | None = None) -> Tensor:
         stack = list(features or [])
         sizes = _lengths(length, len(self.levels))
-        for i, level in enumerate(self.levels):
-            for block in level["blocks"]:
+        for i, level in enumerate(_levels(self.levels)):
+            for block in level.blocks:
                 h = block(torch.cat([h, stack.pop()], dim=1) if self.skips else h, embedding)
             if i < len(self.levels) - 1:
-                h = level["grow"](F.interpolate(h, size=sizes[-2 - i]))
+                h = level.resize(F.interpolate(h, size=sizes[-2 - i]))
         return self.conv_out(F.silu(self.norm_out(h)))
 
 
@@ -216,3 +224,7 @@ def _lengths(length: int, levels: int) -> list[int]:
     for _ in range(levels - 1):
         out.append((out[-1] + 1) // 2)
     return out
+
+
+def _levels(modules: nn.ModuleList) -> list[Level]:
+    return [m for m in modules if isinstance(m, Level)]
