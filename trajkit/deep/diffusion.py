@@ -50,10 +50,10 @@ class DiffusionConfig(MethodConfig):
     noise_multiplier: float | None = Field(None, gt=0, allow_inf_nan=False)
     max_grad_norm: float = Field(0.1, gt=0, allow_inf_nan=False)
     noise: Literal["seeded", "os"] = "seeded"
-    batch_size: int = Field(256, ge=1)
-    steps: int = Field(250, ge=1)
+    batch_size: int = Field(128, ge=1)
+    steps: int = Field(240, ge=1)
     noise_draws_per_example: int = Field(4, ge=1)
-    learning_rate: float = Field(2e-3, gt=0, allow_inf_nan=False)
+    learning_rate: float = Field(3e-3, gt=0, allow_inf_nan=False)
     warmup: float = Field(0.05, ge=0, le=1)
     weight_decay: float = Field(0.0, ge=0)
     ema_decay: float = Field(0.99, ge=0, lt=1)
