@@ -79,11 +79,11 @@ def test_bad_method_parameters(parameters: dict[str, Any], message: str) -> None
 
 
 def test_bad_study_parameters() -> None:
-    with pytest.raises(ParameterError, match="unknown: there are .*rq1"):
+    with pytest.raises(ParameterError, match=r"unknown: there are .*rq1"):
         read_question("rq99")
     with pytest.raises(ParameterError, match="'tiny' is unknown: rq1 has smoke"):
         select_profile(read_question("rq1"), "tiny")
-    with pytest.raises(ParameterError, match="SEEDS must be 1 to 5.*got 9"):
+    with pytest.raises(ParameterError, match=r"SEEDS must be 1 to 5.*got 9"):
         plan_runs(_profile(), dataset="city", seeds=9)
     with pytest.raises(ParameterError, match="n_pears is unknown"):
         plan_runs(_profile(evaluation={"n_pears": 3}), dataset="city")

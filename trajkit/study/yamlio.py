@@ -51,15 +51,16 @@ def _float(loader: _Loader, node: yaml.ScalarNode) -> float:
 
 
 def _map(loader: _Loader, node: yaml.MappingNode) -> dict[str, Any]:
-    loader.flatten_mapping(node)
+    own = [k.value for k, _ in node.value if k.tag != "tag:yaml.org,2002:merge"]
+    for key_node, _ in node.value:
+        if key_node.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"):
+            raise _refuse(key_node, f"key {key_node.value!r} is not text: quote it")
+        if own.count(key_node.value) > 1:
+            raise _refuse(key_node, f"key {key_node.value!r} stands twice: keep one")
+    loader.flatten_mapping(node)  # keys merged from an anchor come first, so that a mapping's own keys win
     result: dict[str, Any] = {}
     for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if not isinstance(key, str):
-            raise _refuse(key_node, f"key {key!r} is not text: quote it")
-        if key in result and key_node.start_mark.name == node.start_mark.name:
-            raise _refuse(key_node, f"key {key!r} stands twice: keep one")
-        result[key] = loader.construct_object(value_node, deep=True)
+        result[key_node.value] = loader.construct_object(value_node, deep=True)
     return result
 
 
