@@ -45,17 +45,36 @@ def test_loss_is_the_mean_over_draws_and_zero_for_the_true_noise() -> None:
     assert off.tolist() == pytest.approx([5.0] * 5)
 
 
-def test_ddim_with_the_true_noise_predictor_returns_the_one_record() -> None:
-    """For data that is one point c, the best predictor is (x - sqrt(a) c) / sqrt(1 - a); DDIM must land on c."""
+def test_velocity_is_asked_for_by_hand() -> None:
+    """With signal share a = 0.36, record 1 and noise z: the network sees 0.6 + 0.8 z and must say 0.6 z - 0.8."""
+    objective = Denoising(torch.tensor([0.36]), (2, 4), draws=2, prediction="velocity")
+    drawn = objective.draw(3, torch.Generator().manual_seed(0))
+    noise = drawn["noise"].flatten(0, 1)
+
+    def best(x: Tensor, t: Tensor) -> Tensor:
+        torch.testing.assert_close(x, 0.6 + 0.8 * noise)
+        return 0.6 * noise - 0.8
+
+    assert objective.losses(best, torch.ones(3, 2, 4), drawn).tolist() == pytest.approx([0.0] * 3, abs=1e-12)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="'x0' is unknown"):
+        Denoising(torch.tensor([0.36]), (2, 4), draws=2, prediction="x0")
+
+
+@pytest.mark.parametrize("prediction", ["noise", "velocity"])
+def test_ddim_with_the_true_predictor_returns_the_one_record(prediction: str) -> None:
+    """For data that is one point c, the best guess of the noise is (x - sqrt(a) c) / sqrt(1 - a); DDIM must land on c."""
     signal = alphas_bar("linear", 50)
     c = torch.tensor([[0.5], [-0.25]]).expand(2, 6)
 
     def best(x: Tensor, t: Tensor) -> Tensor:
         a = signal[t][:, None, None]
-        return (x - a.sqrt() * c) / (1 - a).sqrt()
+        z = (x - a.sqrt() * c) / (1 - a).sqrt()
+        return z if prediction == "noise" else a.sqrt() * z - (1 - a).sqrt() * c
 
     noise = torch.randn(7, 2, 6, generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(ddim(best, noise, signal, steps=10, batch=3), c.expand(7, 2, 6), rtol=0, atol=1e-4)
+    torch.testing.assert_close(
+        ddim(best, noise, signal, steps=10, prediction=prediction, batch=3), c.expand(7, 2, 6), rtol=0, atol=1e-4
+    )
 
 
 def test_ddim_refuses_samples_that_are_not_finite() -> None:

@@ -7,7 +7,7 @@ import torch
 from deep_toys import toy_model, toy_trainer, weights
 
 from trajkit.deep.train_settings import TrainSettings
-from trajkit.deep.trainer import poisson_sample, schedule
+from trajkit.deep.trainer import ROWS, padded, poisson_sample, schedule
 from trajkit.errors import ParameterError, PrivacyAccountingError, RunFailedError
 
 
@@ -146,3 +146,11 @@ def test_load_ema_returns_the_bare_model_with_averaged_weights() -> None:
     model = trainer.load_ema()
     assert not model.training and set(model.state_dict()) == set(toy_model().state_dict())
     assert all(torch.equal(p, e) for p, e in zip(model.parameters(), trainer.ema, strict=True))
+
+
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 40])
+def test_physical_batches_are_filled_up_with_rows_that_do_not_count(n: int) -> None:
+    rows, counts = padded(32, n)
+    assert len(rows) % ROWS == 0 and len(rows) - n < ROWS
+    assert rows[:n].tolist() == list(range(32, 32 + n)) and set(rows[n:].tolist()) <= {31 + n}
+    assert counts.tolist() == [1.0] * n + [0.0] * (len(rows) - n)

@@ -18,7 +18,7 @@ LEISURE = (2, 3, 4, 5)
 N_PLACES = 7
 STAY = -1
 
-N_PROFILES = 6
+N_PROFILES = 12
 """Perturbed road weights; each person always drives by one of them."""
 
 KINDS = ("work", "leisure", "station")
@@ -107,8 +107,8 @@ def draw_places(city: CityMap, random: np.random.Generator) -> Places:
     edges, middle = _addresses(city)
     r = np.hypot(*middle.T)
     weight = {
-        "work": np.exp(-((r / 1400) ** 2)) + 0.5 * _near_any(middle, HUBS, 550) + 0.03,
-        "leisure": np.exp(-((r / 1500) ** 2)) + 0.3 * _near_any(middle, HUBS, 400) + 0.06,
+        "work": np.exp(-((r / 2400) ** 2)) + 0.5 * _near_any(middle, HUBS, 700) + 0.12,
+        "leisure": np.exp(-((r / 2400) ** 2)) + 0.3 * _near_any(middle, HUBS, 600) + 0.15,
     }
     kind, edge, popularity = [], [], []
     for name in KINDS:

@@ -25,7 +25,7 @@ from trajkit.release import Release
 from trajkit.seeds import child_seed
 from trajkit.trajectories import Trajectories
 
-RESULT_VERSION = 1
+RESULT_VERSION = 2
 
 
 class DiffusionConfig(MethodConfig):
@@ -43,6 +43,7 @@ class DiffusionConfig(MethodConfig):
     attention: bool = True
     diffusion_steps: int = Field(300, ge=2)
     noise_schedule: Literal["linear", "cosine"] = "linear"
+    prediction: Literal["noise", "velocity"] = "velocity"
     sampling_steps: int = Field(25, ge=1)
     regime: Literal["plain", "clipped", "private"] = "plain"
     epsilon: float | None = Field(None, gt=0, allow_inf_nan=False)
@@ -123,6 +124,7 @@ class Diffusion:
                 alphas_bar(c.noise_schedule, c.diffusion_steps),
                 (COORDINATES, c.length),
                 draws=c.noise_draws_per_example,
+                prediction=c.prediction,
             ),
             records,
             self._settings(budget),
@@ -150,7 +152,13 @@ class Diffusion:
         c = self.config
         generator = torch.Generator().manual_seed(child_seed(seed, "sampling"))
         noise = torch.randn(n, COORDINATES, c.length, generator=generator).to(self.device_)
-        samples = ddim(self.model_, noise, alphas_bar(c.noise_schedule, c.diffusion_steps), steps=c.sampling_steps)
+        samples = ddim(
+            self.model_,
+            noise,
+            alphas_bar(c.noise_schedule, c.diffusion_steps),
+            steps=c.sampling_steps,
+            prediction=c.prediction,
+        )
         lonlat = self.meta_.box.from_unit(samples.cpu().numpy().transpose(0, 2, 1).reshape(-1, 2))
         outside = int((~self.meta_.box.contains(lonlat)).sum())
         lonlat = self.meta_.box.clip(lonlat).reshape(n, c.length, 2)

@@ -47,6 +47,9 @@ class DpParameters(Protocol):
     def steps(self) -> int: ...
 
 
+BOUND_ONLY = "epsilon is a loose RDP bound: beyond the ceiling of the fine accountants nothing sharper was computed"
+
+
 @dataclass(frozen=True)
 class Budget:
     """``sample_rate`` = batch_size / n is both the rate drawn with and the rate accounted."""
@@ -111,5 +114,5 @@ def training_guarantee(
         accountant=spent.accountant,
         parts=(part,),
         rng=rng,
-        assumptions=(*ASSUMPTIONS, RNG_ASSUMPTION[rng]),
+        assumptions=(*ASSUMPTIONS, RNG_ASSUMPTION[rng], *([BOUND_ONLY] if spent.is_bound_only else [])),
     )

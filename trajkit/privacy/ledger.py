@@ -138,8 +138,8 @@ def check_cap(cap: Any) -> None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
+    return not isinstance(value, bool) and isinstance(value, Real) and not math.isnan(value)
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return not isinstance(value, bool) and isinstance(value, Integral)
