@@ -6,13 +6,14 @@ printed as one message without a traceback (exit code 2); anything else is a bug
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from trajkit.errors import TrajkitError
+from trajkit.errors import DISK_FULL, TrajkitError
 
 app = typer.Typer(
     name="trajkit",
@@ -74,9 +75,17 @@ def gpu_check() -> None:
 
 
 def main() -> None:
-    """Run the command line; errors meant for the reader become one message on stderr."""
+    """Run the command line; errors meant for the reader, a full disk among them, become one message on stderr."""
     try:
         app()
     except TrajkitError as error:
-        print(f"trajkit: {error}", file=sys.stderr)
-        sys.exit(EXIT_USER_ERROR)
+        _stop(str(error))
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _stop(DISK_FULL)
+
+
+def _stop(message: str) -> None:
+    print(f"trajkit: {message}", file=sys.stderr)
+    sys.exit(EXIT_USER_ERROR)

@@ -32,3 +32,9 @@ class CheckpointError(TrajkitError):
 
 class RunFailedError(TrajkitError):
     """A run did not finish as it should; its folder keeps the notebook and the reason."""
+
+
+DISK_FULL = (
+    "no space left on the disk for outputs: free some, or set TRAJKIT_OUTPUTS to a folder elsewhere, then give the same "
+    "command again; finished runs are kept"
+)

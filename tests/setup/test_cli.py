@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 import types
@@ -107,3 +108,15 @@ def test_wrong_type_on_the_command_line_is_refused(
 ) -> None:
     assert run(monkeypatch, "study", "rq1", "--seeds", "three") == 2
     assert "--seeds" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("trajkit.cli.app", full)
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("trajkit: no space left") and said.count("\n") == 1

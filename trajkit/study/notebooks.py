@@ -18,7 +18,9 @@ def read_notebook(path: Path) -> Any:
     try:
         return nbformat.read(path, as_version=4)
     except (nbformat.reader.NotJSONError, nbformat.ValidationError) as error:
-        raise ParameterError(f"{path} is not a notebook ({' '.join(str(error).split())}): restore it from git") from None
+        raise ParameterError(
+            f"{path} is not a notebook ({' '.join(str(error).split())}): restore it from git"
+        ) from None
 
 
 def declared_parameters(path: Path) -> dict[str, Any]:

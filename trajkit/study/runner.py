@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil
 
-from trajkit.errors import MissingDataError, RunFailedError, TrajkitError
+from trajkit.errors import DISK_FULL, MissingDataError, RunFailedError, TrajkitError
 from trajkit.parameters import checked
 from trajkit.study.identity import template_of
 from trajkit.study.notebooks import check_executed, check_parameters, declared_parameters
@@ -163,7 +163,7 @@ def _record_failure(folder: Path, error: Exception) -> None:
 def in_one_line(error: BaseException) -> str:
     """One sentence for a person: what went wrong and, for a full disk, what to do."""
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return "no space left on the disk for outputs: free some or move outputs/ elsewhere, then give the same command again; finished runs are kept"
+        return DISK_FULL
     text = " ".join(str(error).split()) or type(error).__name__
     return text if isinstance(error, TrajkitError) else f"{type(error).__name__}: {text}"
 

@@ -67,7 +67,11 @@ def run_study(
         if not missing and report_is_current(study.folder):
             print(f"nothing to do: {len(study.runs)} runs and the report are complete\n{study.folder / 'report.html'}")
             return 0
-        status = _run_missing(study, missing, jobs) if missing else 0
+        try:
+            status = _run_missing(study, missing, jobs) if missing else 0
+        except KeyboardInterrupt:
+            print("stopped: finished runs and checkpoints are kept, the same command goes on from there", flush=True)
+            return 130
         left = study.missing()
         build_report(study.folder)
         _announce(study, left, time.monotonic() - started)
