@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.model_selection import KFold
 
 from trajkit.errors import DataContractError, ParameterError
 from trajkit.trajectories import Trajectories
@@ -30,6 +29,8 @@ def fold(trajs: Trajectories, index: int, *, unit: str = "trajectory") -> Fold:
     ``unit`` is "trajectory" (as published) or "user" (no user on both sides). Raises ParameterError or, where there
     are fewer than five units, DataContractError.
     """
+    from sklearn.model_selection import KFold  # two seconds to import, and only needed here
+
     if not 0 <= index < N_FOLDS:
         raise ParameterError(
             f"fold {index} does not exist: there are {N_FOLDS}, counted from 0 (SEEDS is at most {N_FOLDS})"

@@ -17,6 +17,7 @@ from trajkit.study.params import ROOT, RunConfig
 _NOT_RESULTS = (
     "trajkit.study",
     "trajkit.methods",
+    "trajkit.errors",
     "trajkit.viz",
     "trajkit.cli",
     "trajkit.doctor",
@@ -26,9 +27,11 @@ _NOT_RESULTS = (
 
 
 def template_of(method: str) -> Path:
-    """The notebook that runs ``method``: ``notebooks/method-<name>.ipynb``, or the one its class names as ``TEMPLATE``."""
-    name = getattr(method_class(method), "TEMPLATE", f"method-{method}")
-    return ROOT / "notebooks" / f"{name}.ipynb"
+    """The notebook that runs ``method``: ``notebooks/method-<name>.ipynb`` where it exists, else the one its class names as ``TEMPLATE``."""
+    own = ROOT / "notebooks" / f"method-{method}.ipynb"
+    if own.is_file():  # asked first, since importing a class may import torch
+        return own
+    return ROOT / "notebooks" / f"{getattr(method_class(method), 'TEMPLATE', own.stem)}.ipynb"
 
 
 def release_id(config: RunConfig, *, data_fingerprint: str) -> str:

@@ -1,0 +1,60 @@
+"""Run ids: everything that decides a result changes the id, and nothing else does."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from trajkit.study import identity
+from trajkit.study.identity import code_fingerprint, evaluation_id, release_id
+from trajkit.study.params import RunConfig
+
+BASE = RunConfig(dataset="city", method="uniform", parameters={"length": 8}, length=8, evaluation={"n_pairs": 5})
+
+
+def _id(data: str = "d", **changes: object) -> str:
+    return release_id(BASE.model_copy(update=changes), data_fingerprint=data)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"seed": 1},
+        {"fold": 1},
+        {"train_size": 5},
+        {"length": 9},
+        {"n_release": 7},
+        {"parameters": {"length": 9}},
+        {"method": "real"},
+        {"unit": "user"},
+    ],
+    ids=str,
+)
+def test_what_decides_a_release_changes_its_id(changes: dict[str, object]) -> None:
+    assert _id(**changes) != _id()
+
+
+def test_data_counts_by_content_not_by_place() -> None:
+    assert _id("other") != _id()
+    assert _id(data="d") == _id(data="d")
+    assert release_id(BASE.model_copy(update={"data": "/elsewhere"}), data_fingerprint="d") == _id()
+
+
+def test_a_new_metric_setting_changes_the_evaluation_only() -> None:
+    changed = BASE.model_copy(update={"evaluation": {"n_pairs": 6}})
+    assert release_id(changed, data_fingerprint="d") == _id()
+    assert evaluation_id(_id(), changed) != evaluation_id(_id(), BASE)
+
+
+def test_comments_and_docstrings_do_not_count_and_code_does() -> None:
+    def dump(source: str) -> str:
+        return ast.dump(identity._without_docstrings(ast.parse(source)))
+
+    assert dump('"""A."""\ndef f():\n    """B."""\n    return 1  # C') == dump("def f():\n    return 1")
+    assert dump("def f():\n    return 2") != dump("def f():\n    return 1")
+
+
+def test_the_code_of_a_method_includes_what_it_imports() -> None:
+    assert code_fingerprint("trajkit.deep.diffusion") != code_fingerprint("trajkit.deep.trainer")
+    assert code_fingerprint("trajkit.study.results") != code_fingerprint("trajkit.study.results", presenting=True)
