@@ -1,4 +1,4 @@
-"""C48: cell ids changed with every conversion and tags were lost. C47: widgets in notebooks that run without a person."""
+"""C48: cell ids changed with every conversion and tags were lost."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -36,9 +34,3 @@ def test_a_sync_keeps_ids_and_tags_and_the_twins_agree(tmp_path: Path) -> None:
             f"{name}: the twins differ: jupytext --sync"
         )
         assert [c["metadata"].get("tags") for c in after] == [c["metadata"].get("tags") for c in cells]
-
-
-@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if p.stem.startswith(("rq", "method"))], ids=lambda p: p.stem)
-def test_notebooks_that_run_alone_hold_no_widgets(path: Path) -> None:
-    source = path.read_text()
-    assert "ipywidgets" not in source and "interact(" not in source and "KeplerGl" not in source

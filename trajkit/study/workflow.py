@@ -33,7 +33,13 @@ class Study:
     folder: Path
     question: str
     profile: str
+    report: str | None
     runs: list[tuple[str, PlannedRun]]
+
+    @property
+    def result(self) -> Path:
+        """The file to open: the report, or the table of a study that has none."""
+        return self.folder / ("report.html" if self.report else "results.csv")
 
     def missing(self) -> list[str]:
         """Ids of the distinct runs that are not complete."""
@@ -65,7 +71,7 @@ def run_study(
     with lock(OUTPUTS / "locks" / f"{study.question}-{study.folder.name}.lock"):
         missing = study.missing()
         if not missing and report_is_current(study.folder):
-            print(f"nothing to do: {len(study.runs)} runs and the report are complete\n{study.folder / 'report.html'}")
+            print(f"nothing to do: {len(study.runs)} runs and the report are complete\n{study.result}")
             return 0
         try:
             status = _run_missing(study, missing, jobs) if missing else 0
@@ -108,7 +114,7 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
         "runs": [{"run_id": rid, **p.model_dump(mode="json")} for rid, p in runs],
     }
     write_text(folder / "plan.json", json.dumps(plan, indent=1))
-    return Study(folder, asked.question, profile, runs)
+    return Study(folder, asked.question, profile, asked.report, runs)
 
 
 def _run_missing(study: Study, missing: list[str], jobs: int | None) -> int:
@@ -154,4 +160,4 @@ def _announce(study: Study, left: list[str], seconds: float) -> None:
             else "it was stopped; give the same command again"
         )
         print(f"  {rid}: {why} ({run_folder(rid) / 'executed.ipynb'})")
-    print(study.folder / "report.html", flush=True)
+    print(study.result, flush=True)
