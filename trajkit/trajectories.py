@@ -165,26 +165,9 @@ class Trajectories:
                 labels = self.traj_ids[self.traj_of_point[where[:3]]] if names is None else names[where[:3]]
                 found.append(Violation(text, int(bad.sum()), tuple(map(str, labels)), repair))
 
-        n = len(self)
-        shapes_ok = (
-            self.lonlat.ndim == 2
-            and self.lonlat.shape[1:] == (2,)
-            and n >= 0
-            and self.offsets[0] == 0
-            and self.offsets[-1] == len(self.lonlat)
-            and bool((np.diff(self.offsets) >= 0).all())
-            and len(self.user) == len(self.traj_ids) == n
-            and (self.t is None or len(self.t) == len(self.lonlat))
-        )
-        if not shapes_ok:
-            return [
-                Violation(
-                    "array shapes do not fit together",
-                    1,
-                    (self.meta.dataset,),
-                    "offsets must start at 0, rise, and end at the number of points",
-                )
-            ]
+        if not self._shapes_fit():
+            repair = "offsets must start at 0, rise, and end at the number of points"
+            return [Violation("array shapes do not fit together", 1, (self.meta.dataset,), repair)]
         rule(f"fewer than {min_points} point(s)", self.lengths < min_points, "filter by length first", self.traj_ids)
         duplicated = pd.Series(self.traj_ids).duplicated().to_numpy()
         rule("trajectory id used twice", duplicated, "make ids unique or map the right column", self.traj_ids)
@@ -214,6 +197,17 @@ class Trajectories:
                 "choose a duplicate policy: first, mean or error",
             )
         return found
+
+    def _shapes_fit(self) -> bool:
+        return (
+            self.lonlat.ndim == 2
+            and self.lonlat.shape[1:] == (2,)
+            and self.offsets[0] == 0
+            and self.offsets[-1] == len(self.lonlat)
+            and bool((np.diff(self.offsets) >= 0).all())
+            and len(self.user) == len(self.traj_ids) == len(self)
+            and (self.t is None or len(self.t) == len(self.lonlat))
+        )
 
     def _box_hint(self) -> str:
         swapped = self.meta.box.contains(self.lonlat[:, ::-1])

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import shapely
+from scipy.ndimage import gaussian_filter
 from scipy.sparse.csgraph import connected_components, dijkstra
+from scipy.spatial.distance import jensenshannon
 
 from trajkit import geo
 from trajkit.datasets import load, roads_of
@@ -18,6 +20,8 @@ from trajkit.datasets.city_people import STAY, WORK, draw_people, draw_places, h
 from trajkit.datasets.city_streets import RIVER_HALF_WIDTH_M
 from trajkit.datasets.city_trips import INTERVAL_S, find_routes, network_of
 from trajkit.errors import DataContractError, MissingDataError, ParameterError
+from trajkit.grid import Grid
+from trajkit.trajectories import Trajectories
 
 SIZE = {"people": 130, "days": 7}
 
@@ -260,3 +264,18 @@ def test_load_draws_exactly_the_trips_asked_for(tmp_path: Path, monkeypatch: pyt
 def test_bad_sizes_are_refused(bad: dict) -> None:  # type: ignore[type-arg]
     with pytest.raises(ParameterError, match=r"whole number|non-negative integer"):
         simulate(**{"people": 2, "days": 1, "seed": 1, **bad})
+
+
+@pytest.mark.shared
+def test_traffic_is_as_spread_out_as_in_porto(shared: Path) -> None:
+    """How much a blur by one cell changes the density, as a share of the distance to uniform: streets against side streets."""
+
+    def sharpness(trajs: Trajectories) -> float:
+        counts = Grid(geo.box_xy(trajs.meta.box, trajs.meta.crs), 64, 64).counts(trajs.xy).reshape(64, 64)
+        p = counts / counts.sum()
+        change = jensenshannon(p.ravel(), gaussian_filter(p, 1).ravel(), base=2) ** 2
+        return float(change / jensenshannon(p.ravel(), np.full(p.size, 1 / p.size), base=2) ** 2)
+
+    porto = load("porto", data=str(shared / "porto" / "train_by_taxi.csv.gz")).take(np.arange(20_000))
+    city = load("city", settings={"trips": 20_000, "seed": 0})
+    assert sharpness(city) == pytest.approx(sharpness(porto), rel=0.25)

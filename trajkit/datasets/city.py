@@ -42,7 +42,7 @@ from trajkit.roads import RoadNetwork
 from trajkit.seeds import rng
 from trajkit.trajectories import Meta, Trajectories, concatenate_offsets
 
-LOADER_VERSION = 2
+LOADER_VERSION = 3
 START = pd.Timestamp("2024-01-08")
 """The first simulated day, a Monday, in local time."""
 MIN_POINTS, MAX_POINTS = 10, 200

@@ -35,7 +35,7 @@ CRS = "EPSG:32630"
 TZ = "Europe/Paris"
 BOX = Box(-5.08, 45.945, -4.92, 46.055)
 CENTRE_LONLAT = (-5.0, 46.0)
-SPEED_MPS = {"trunk": 12.0, "primary": 9.5, "secondary": 8.3, "residential": 7.0}
+SPEED_MPS = {"trunk": 11.0, "primary": 9.3, "secondary": 8.4, "residential": 7.4}
 
 
 @dataclass(frozen=True)

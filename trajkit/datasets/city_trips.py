@@ -15,7 +15,7 @@ from trajkit.trajectories import concatenate_offsets
 
 INTERVAL_S = 15.0
 GPS_NOISE_M = 5.0
-DETOUR = 0.4
+DETOUR = 0.5
 """Log-standard deviation of the perceived travel time of a road between profiles."""
 PACE_NOISE, TRIP_NOISE = 0.12, 0.08
 STOP_CHANCE, STOP_S = 0.2, (4.0, 30.0)

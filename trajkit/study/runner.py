@@ -90,7 +90,7 @@ def execute(template: Path, target: Path, parameters: dict[str, Any], sentinel: 
     try:
         papermill.execute_notebook(
             str(template), str(target), parameters=parameters, kernel_name="python3", cwd=str(ROOT),
-            progress_bar=False, store_widget_state=False, log_output=False, extra_arguments=["--log-level=ERROR"],
+            progress_bar=False, store_widget_state=False, log_output=False, extra_arguments=["--log-level=CRITICAL"],
         )  # fmt: skip
     except papermill.PapermillExecutionError as error:
         raise RunFailedError(f"{template.name}, cell {error.cell_index}: {error.ename}: {error.evalue}") from error
