@@ -276,6 +276,6 @@ def test_traffic_is_as_spread_out_as_in_porto(shared: Path) -> None:
         change = jensenshannon(p.ravel(), gaussian_filter(p, 1).ravel(), base=2) ** 2
         return float(change / jensenshannon(p.ravel(), np.full(p.size, 1 / p.size), base=2) ** 2)
 
-    porto = load("porto", data=str(shared / "porto" / "train_by_taxi.csv.gz")).take(np.arange(20_000))
+    porto = load("porto", data=str(shared / "data" / "porto" / "train_by_taxi.csv.gz")).take(np.arange(20_000))
     city = load("city", settings={"trips": 20_000, "seed": 0})
     assert sharpness(city) == pytest.approx(sharpness(porto), rel=0.25)
