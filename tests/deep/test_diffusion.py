@@ -102,7 +102,7 @@ def test_statistics_of_the_records_stand_apart_in_the_report(fitted: Diffusion) 
 
 def test_points_outside_the_box_are_moved_and_counted(fitted: Diffusion, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = torch.zeros(2, 2, 8)
-    samples[0, 0, :3] = 1.5
+    samples[0, 0, :3] = 1.5 * fitted.config.half_box
     monkeypatch.setattr("trajkit.deep.diffusion.ddim", lambda *a, **k: samples)
     release = fitted.release(2, seed=0)
     assert release.report["points_moved_into_box"] == 3

@@ -51,7 +51,7 @@ class Denoising:
         return {"t": t, "noise": torch.randn(records, self.draws, *self.shape, generator=generator)}
 
     def losses(self, model: nn.Module, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor:
-        """Return [records] for ``batch`` [records, coordinates, L] in [-1, 1]."""
+        """Return [records] for ``batch`` [records, coordinates, L]."""
         t, noise = drawn["t"].flatten(), drawn["noise"].flatten(0, 1)
         signal = self.signal.to(batch.device)[t][:, None, None]
         clean = batch.repeat_interleave(self.draws, dim=0)
@@ -69,12 +69,13 @@ def ddim(
     *,
     steps: int,
     prediction: str = "noise",
+    bound: float = 1.0,
     batch: int = 512,
 ) -> Tensor:
     """Return samples [n, coordinates, L] from ``noise`` of the same shape in ``steps`` deterministic steps (eta = 0).
 
     The steps are spaced quadratically (Song et al. 2021, D.2): most of them where little noise is left, which is what makes
-    paths smooth. The predicted trajectory is held in [-1, 1] at every step. Raises RunFailedError for a sample that is not finite.
+    paths smooth. The predicted trajectory is held in [-bound, bound] at every step. Raises RunFailedError for a sample that is not finite.
     """
     total = len(signal)
     at = torch.linspace(math.sqrt(total - 1), 0, steps).square().round().long()
@@ -88,7 +89,7 @@ def ddim(
                 clean = (x - (1 - now).sqrt() * predicted) / now.sqrt()
             else:
                 clean = now.sqrt() * x - (1 - now).sqrt() * predicted
-            clean = clean.clamp(-1, 1)
+            clean = clean.clamp(-bound, bound)
             direction = (x - now.sqrt() * clean) / (1 - now).sqrt()
             x = after.sqrt() * clean + (1 - after).sqrt() * direction
         out.append(x)

@@ -25,13 +25,15 @@ from trajkit.release import Release
 from trajkit.seeds import child_seed
 from trajkit.trajectories import Trajectories
 
-RESULT_VERSION = 2
+RESULT_VERSION = 3
 
 
 class DiffusionConfig(MethodConfig):
     """Parameters; the defaults are the quick size. ``batch_size`` is the expected number of records in a Poisson step.
 
     ``noise_draws_per_example``: diffusion draws (t, noise) that one record's loss averages before its gradient is clipped.
+    ``half_box``: what half the public box measures on the scale where the noise has variance 1; about 3 brings traffic, which
+    fills the middle of a box, to the variance of the noise, and no data is looked at for it.
     ``delta`` null means n ** -1.1. A private run states ``epsilon`` (the noise is calibrated) or ``noise_multiplier``.
     """
 
@@ -44,6 +46,7 @@ class DiffusionConfig(MethodConfig):
     diffusion_steps: int = Field(300, ge=2)
     noise_schedule: Literal["linear", "cosine"] = "linear"
     prediction: Literal["noise", "velocity"] = "velocity"
+    half_box: float = Field(3.0, gt=0, allow_inf_nan=False)
     sampling_steps: int = Field(25, ge=1)
     regime: Literal["plain", "clipped", "private"] = "plain"
     epsilon: float | None = Field(None, gt=0, allow_inf_nan=False)
@@ -157,16 +160,17 @@ class Diffusion:
             noise,
             alphas_bar(c.noise_schedule, c.diffusion_steps),
             steps=c.sampling_steps,
+            bound=c.half_box,
             prediction=c.prediction,
         )
-        lonlat = self.meta_.box.from_unit(samples.cpu().numpy().transpose(0, 2, 1).reshape(-1, 2))
+        lonlat = self.meta_.box.from_unit(samples.cpu().numpy().transpose(0, 2, 1).reshape(-1, 2) / c.half_box)
         outside = int((~self.meta_.box.contains(lonlat)).sum())
         lonlat = self.meta_.box.clip(lonlat).reshape(n, c.length, 2)
         report = {**self.report_, "n": n, "points": n * c.length, "points_moved_into_box": outside}
         return Release(Trajectories.from_fixed(lonlat, meta=self.meta_), self.guarantee_, report)
 
     def _records(self, train: Trajectories) -> Tensor:
-        """float32 [n, 2, L] in [-1, 1]."""
+        """float32 [n, 2, L] in [-half_box, half_box]."""
         if len(train) < max(2, self.config.batch_size):
             raise DataContractError(
                 f"{train.meta.dataset} has {len(train)} trajectories, fewer than batch_size {self.config.batch_size} "
@@ -175,7 +179,7 @@ class Diffusion:
         train.check()
         lonlat = to_fixed_length(train, length=self.config.length)
         unit = train.meta.box.to_unit(lonlat.reshape(-1, 2)).reshape(lonlat.shape)
-        return torch.from_numpy(np.ascontiguousarray(unit.transpose(0, 2, 1), dtype=np.float32))
+        return torch.from_numpy(np.ascontiguousarray(unit.transpose(0, 2, 1) * self.config.half_box, dtype=np.float32))
 
     def _settings(self, budget: Budget) -> TrainSettings:
         c = self.config
