@@ -106,6 +106,11 @@ def limits(study: StudyResults) -> str:
     if plan["profile"] != "paper":
         lines.insert(
             0,
+            "- Where the plain model is itself far from real data, the noise of DP-SGD can hide behind its error: compare *plain* with "
+            "*plain-long* before reading a small cost as cheap privacy, and look at the maps and the trajectory level.",
+        )
+        lines.insert(
+            0,
             f"- Profile {plan['profile']} is far smaller than the published study: only the direction of a claim can be judged here.",
         )
     if not any(study.results["level"] == "road") if len(study.results) else True:
