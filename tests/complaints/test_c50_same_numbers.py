@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+pytestmark = pytest.mark.timeout(1500)  # whole studies, several processes each
 EXPECTED = Path(__file__).parents[1] / "expected" / "rq1-smoke.csv"
 ARGUMENTS = [sys.executable, "-m", "trajkit", "study", "rq1", "--profile", "smoke"]
 
@@ -20,7 +21,7 @@ ARGUMENTS = [sys.executable, "-m", "trajkit", "study", "rq1", "--profile", "smok
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("outputs")
     done = subprocess.run(
-        ARGUMENTS, env={**os.environ, "TRAJKIT_OUTPUTS": str(folder)}, capture_output=True, text=True, timeout=280
+        ARGUMENTS, env={**os.environ, "TRAJKIT_OUTPUTS": str(folder)}, capture_output=True, text=True, timeout=800
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
@@ -70,7 +71,7 @@ def test_guarantees_say_what_holds(outputs: Path) -> None:
 def test_a_second_call_does_nothing(outputs: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in outputs.rglob("*") if p.is_file() and p.suffix != ".lock"}
     done = subprocess.run(
-        ARGUMENTS, env={**os.environ, "TRAJKIT_OUTPUTS": str(outputs)}, capture_output=True, text=True, timeout=120
+        ARGUMENTS, env={**os.environ, "TRAJKIT_OUTPUTS": str(outputs)}, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0 and "nothing to do" in done.stdout
     after = {p: p.stat().st_mtime_ns for p in outputs.rglob("*") if p.is_file() and p.suffix != ".lock"}

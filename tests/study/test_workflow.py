@@ -19,6 +19,7 @@ import yaml
 
 from trajkit.datasets.samples import write_geolife_sample, write_porto_sample
 
+pytestmark = pytest.mark.timeout(1500)  # whole studies, several processes each
 SMALL = {
     "regime": "private",
     "epsilon": 10.0,
@@ -56,7 +57,7 @@ def _question(folder: Path, cells: list[dict[str, Any]], **profile: Any) -> Path
 def _study(outputs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "trajkit", "study", *arguments, "--profile", "smoke"]
     return subprocess.run(
-        command, env={**os.environ, "TRAJKIT_OUTPUTS": str(outputs)}, capture_output=True, text=True, timeout=280
+        command, env={**os.environ, "TRAJKIT_OUTPUTS": str(outputs)}, capture_output=True, text=True, timeout=800
     )
 
 
@@ -115,22 +116,22 @@ def test_killed_in_the_middle_of_training_it_ends_with_the_same_metrics(tmp_path
     question = _question(tmp_path, [cell])
     straight, killed = tmp_path / "a", tmp_path / "b"
     whole, cut = _plan_one(straight, question), _plan_one(killed, question)
-    assert _run(whole, straight).wait(timeout=200) == 0
+    assert _run(whole, straight).wait(timeout=500) == 0
     process = _run(cut, killed)
-    deadline = time.monotonic() + 200
+    deadline = time.monotonic() + 500
     while not (cut.parent / "checkpoint.pt").is_file():
         assert process.poll() is None and time.monotonic() < deadline, "it ended before its first checkpoint"
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert not (cut.parent / "metrics.json").exists(), "it was finished before the kill: more steps are needed"
-    assert _run(cut, killed).wait(timeout=200) == 0
+    assert _run(cut, killed).wait(timeout=500) == 0
     for name in ("metrics.json", "guarantee.json", "history.csv"):
         a, b = (whole.parent / name).read_bytes(), (cut.parent / name).read_bytes()
         assert a == b if name != "history.csv" else a.count(b"\n") == b.count(b"\n")
     guarantee = json.loads((cut.parent / "guarantee.json").read_text())
     assert guarantee["holds"] is True and guarantee["epsilon"] <= 10.0
-    assert _run(cut, killed).wait(timeout=200) == 0  # complete: returns at once
+    assert _run(cut, killed).wait(timeout=500) == 0  # complete: returns at once
 
 
 @pytest.mark.parametrize("dataset", ["porto", "geolife"])
