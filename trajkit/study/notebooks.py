@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 from typing import Any
 
-import nbformat
+# jsonschema's checker of web addresses takes seconds to import, and no notebook schema asks for it: a study starts dozens of processes
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
-from trajkit.errors import MissingDataError, ParameterError, RunFailedError
+import nbformat  # noqa: E402
+
+from trajkit.errors import MissingDataError, ParameterError, RunFailedError  # noqa: E402
 
 
 def read_notebook(path: Path) -> Any:
