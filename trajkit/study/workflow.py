@@ -132,12 +132,21 @@ def _run_missing(study: Study, missing: list[str], jobs: int | None) -> int:
         "--directory", str(OUTPUTS), "--cores", str(cores), "--quiet", "all",
     ]  # fmt: skip
     environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "XDG_CACHE_HOME": str(OUTPUTS / "locks" / "cache")}
+    command += ["--prioritize", *(f"runs/{rid}/manifest.json" for rid in _longest(study, missing))]
     child = subprocess.Popen(command, env=environment, cwd=OUTPUTS)
     try:
         return child.wait()
     except KeyboardInterrupt:
         child.wait()
         raise
+
+
+def _longest(study: Study, missing: list[str]) -> list[str]:
+    """Runs that train longest, to be started first: a long run started last keeps one core waiting for the other."""
+    work = {
+        rid: p.config.parameters.get("steps", 0) * p.config.parameters.get("batch_size", 0) for rid, p in study.runs
+    }
+    return [rid for rid in missing if work[rid] == max(work[r] for r in missing)]
 
 
 def _side_by_side(resources: dict[str, Any], jobs: int | None) -> int:
