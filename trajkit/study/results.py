@@ -163,7 +163,7 @@ class StudyResults:
             rows[cell] = {
                 "holds": g.holds,
                 "epsilon": g.epsilon,
-                "delta": g.delta,
+                "delta": None if g.delta is None else f"{g.delta:.2g}",
                 "unit": g.unit,
                 "adjacency": g.adjacency,
                 "in words": g.in_words(),

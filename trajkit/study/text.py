@@ -22,10 +22,7 @@ def answer(study: StudyResults) -> str:
     if not len(study.results) or study.test_ratio is None:
         return "**No run is complete, so there is no answer yet.** The reasons are listed under *Runs that failed*."
     lines = [_reached(study), *_added(study)]
-    lines += [
-        f"**{v.claim}** ({v.statement[0].lower() + v.statement[1:].rstrip('.')}): **{v.verdict}**, since {v.why}."
-        for v in study.verdicts()
-    ]
+    lines += [f"**{v.claim}** ({v.statement.rstrip('.')}): **{v.verdict}**, since {v.why}." for v in study.verdicts()]
     return "\n\n".join(lines)
 
 
@@ -55,6 +52,13 @@ def _added(study: StudyResults) -> list[str]:
         said = [_change(row) for row in table.itertuples()]
         if said:
             lines.append(f"{what} changes the rescaled error by {' and '.join(said)}.")
+    others = study.differences([("DP-SGD in all", "private", "plain")])
+    clear = others[others["seen"].astype(bool) & ~others["metric"].isin(PRIMARY)]
+    if len(clear):
+        said = ", ".join(f"{r.metric} {r.mean:+.2f}" for r in clear.itertuples())
+        lines.append(
+            f"Among the other metrics, which are descriptive, DP-SGD clearly changes the rescaled error of {said}."
+        )
     return lines
 
 

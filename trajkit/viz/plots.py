@@ -147,6 +147,9 @@ def difference_forest(differences: pd.DataFrame) -> Figure:
             ax.plot(row.mean, y, "o", color=INK, mfc=INK if row.seen else "white", ms=5)
         ax.axvline(0, color=FAINT, lw=0.8, zorder=0)
         ax.set_title(effect, fontsize=10)
+        ax.set_xscale(
+            "symlog", linthresh=0.2
+        )  # linear near zero, logarithmic beyond: one metric may differ a hundred times more
         ax.set_xlabel("difference in rescaled error")
         ax.set_yticks(range(len(metrics)), metrics)
     axes[0, 0].set_ylim(len(metrics) - 0.5, -0.5)
@@ -154,14 +157,14 @@ def difference_forest(differences: pd.DataFrame) -> Figure:
 
 
 def loss_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
-    """Training loss over steps (running mean of 50 records), one line a repetition, one colour a cell; log scale."""
+    """Training loss over steps (running mean of 10 records), one line a repetition, one colour a cell; log scale."""
     fig, ax = plt.subplots(figsize=(8.5, 3.2), layout="constrained")
     palette = sns.color_palette("colorblind", max(1, len(histories)))
     for (name, history), colour in zip(histories.items(), palette, strict=False):
         groups = history.groupby("replicate") if "replicate" in history else [(0, history)]
         for i, (_, part) in enumerate(groups):
             if "loss" in part:
-                smooth = part["loss"].rolling(50, min_periods=1).mean()
+                smooth = part["loss"].rolling(10, min_periods=1).mean()
                 ax.plot(part["step"], smooth, color=colour, lw=1, label=name if i == 0 else None)
     ax.set(xlabel="step (one noisy update or plain update)", ylabel="loss", yscale="log")
     if histories:
