@@ -16,7 +16,7 @@
 # %% [markdown]
 # # What does DP-SGD cost a trajectory generator?
 #
-# A deep generator trained with DP-SGD promises that nobody can tell from its output whether one given trajectory was in the
+# A deep generator trained with DP-SGD bounds how well anybody can tell from its output whether one given trajectory was in the
 # training set. The published study ("What is the Cost of Differential Privacy for Deep Learning-Based Trajectory
 # Generation?", arXiv 2506.09312) says what this costs, without giving a number that can be checked. This report measures it
 # for the diffusion model, on the data set named below.

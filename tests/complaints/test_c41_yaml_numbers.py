@@ -8,7 +8,7 @@ import pytest
 
 from trajkit.errors import ParameterError
 from trajkit.methods import make_method
-from trajkit.study.yamlio import load_yaml
+from trajkit.yamlio import load_yaml
 
 
 def test_delta_written_as_an_exponent_is_a_number(tmp_path: Path) -> None:

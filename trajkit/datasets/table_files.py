@@ -236,7 +236,7 @@ def _with_times(name: str, frame: pd.DataFrame, settings: Any) -> pd.DataFrame:
     if settings.time.format == "unix" and not pd.api.types.is_datetime64_any_dtype(raw):
         frame["t"] = _unix(_numbers(name, "t", raw), settings.time.unit)
         return frame
-    when = _local(_parse(name, raw, settings.time.format), settings.time.tz)
+    when = _local(_parse(name, raw, settings.time.format), settings.time.tz or settings.tz)
     bad = np.flatnonzero(when.isna() & raw.notna())
     if len(bad):
         raise DataContractError(

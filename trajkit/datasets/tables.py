@@ -18,10 +18,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pandas as pd
-import yaml
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from trajkit.datasets.presets import PRESETS
 from trajkit.datasets.registry import DatasetSettings
@@ -31,6 +31,7 @@ from trajkit.errors import MissingDataError, ParameterError
 from trajkit.geo import Box
 from trajkit.roads import RoadNetwork, read_roads
 from trajkit.trajectories import Meta, Trajectories
+from trajkit.yamlio import load_yaml
 
 LOADER_VERSION = 1
 MAX_UTM_WIDTH = 12.0  # degrees of longitude: twice a zone, beyond it UTM distances are off by more than 1 %
@@ -51,11 +52,11 @@ class Columns(_Strict):
 
 
 class Time(_Strict):
-    """How times are written; ``missing`` says what happens to rows without one."""
+    """How times are written; ``missing`` says what happens to rows without one. ``tz`` null: the table's own ``tz``."""
 
     format: str = "iso"
     unit: Literal["s", "ms"] = "s"
-    tz: str = "UTC"
+    tz: str | None = None
     missing: Literal["error", "drop"] = "error"
 
 
@@ -90,6 +91,26 @@ class TableSettings(DatasetSettings):
     drop_duplicates: bool = False
     roads: str | None = None
 
+    @field_validator("box", mode="before")
+    @classmethod
+    def _named_box(cls, value: Any) -> Any:
+        """A box may name its sides instead of listing them."""
+        sides = ("lon_min", "lat_min", "lon_max", "lat_max")
+        if isinstance(value, dict):
+            if set(value) != set(sides):
+                raise ValueError(f"a box names {', '.join(sides)}, this one {', '.join(map(str, value))}")
+            return [float(value[side]) for side in sides]
+        return value
+
+    @model_validator(mode="after")
+    def _known_zones(self) -> TableSettings:
+        for tz in filter(None, (self.tz, self.time.tz)):
+            try:
+                ZoneInfo(tz)
+            except (ZoneInfoNotFoundError, ValueError) as error:
+                raise ValueError(f"time zone {tz!r} is unknown: write it as in Europe/Lisbon") from error
+        return self
+
     def steps(self) -> list[tuple[str, dict[str, Any]]]:
         """Equal times, box, gaps, lengths, trajectories stored twice."""
         chain: list[tuple[str, dict[str, Any]]] = []
@@ -117,10 +138,10 @@ def prepare(source: Path, values: dict[str, Any]) -> tuple[Path, dict[str, Any]]
 
 def _from_yaml(path: Path, values: dict[str, Any]) -> tuple[Path, dict[str, Any]]:
     try:
-        written = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ParameterError(f"{path} is no readable YAML ({' '.join(str(error).split())})") from error
-    if not isinstance(written, dict) or not isinstance(written.get("file"), str):
+        written = load_yaml(path)
+    except UnicodeDecodeError as error:
+        raise ParameterError(f"{path} is no text file ({error}): write the map as UTF-8") from error
+    if not isinstance(written.get("file"), str):
         raise ParameterError(f"{path} must be a mapping with an entry `file`: the table, relative to {path.parent}")
     table = path.parent / Path(written.pop("file")).expanduser()
     if not table.exists():

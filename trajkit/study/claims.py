@@ -12,7 +12,7 @@ from trajkit.errors import ParameterError
 from trajkit.parameters import checked
 from trajkit.study.params import ROOT
 from trajkit.study.stats import Interval, corrected_interval, holm, paired_ratio
-from trajkit.study.yamlio import load_yaml
+from trajkit.yamlio import load_yaml
 
 UNDECIDABLE = "undecidable at this n"
 NOT_TESTABLE = "not testable at this profile"

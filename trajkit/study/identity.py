@@ -44,14 +44,15 @@ def release_id(config: RunConfig, *, data_fingerprint: str) -> str:
             **chosen,
             "data": data_fingerprint,
             "template": _template_hash(config.method),
-            "code": code_fingerprint(module),
+            "code": [code_fingerprint(module), code_fingerprint("trajkit.split")],
         }
     )
 
 
 def evaluation_id(release: str, config: RunConfig) -> str:
     """8 hex digits: the release, the metric settings and the code of the metrics."""
-    return _short({"release": release, "settings": config.evaluation, "code": code_fingerprint("trajkit.metrics")})[:8]
+    settings = [config.evaluation, config.dataset_settings]  # the latter may name a road network
+    return _short({"release": release, "settings": settings, "code": code_fingerprint("trajkit.metrics")})[:8]
 
 
 def run_id(config: RunConfig, *, data_fingerprint: str) -> str:

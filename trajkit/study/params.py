@@ -13,7 +13,7 @@ from trajkit.methods import method_class
 from trajkit.metrics import MetricSettings
 from trajkit.parameters import checked
 from trajkit.split import N_FOLDS
-from trajkit.study.yamlio import load_yaml
+from trajkit.yamlio import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ("smoke", "quick", "full", "paper")

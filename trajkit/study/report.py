@@ -13,7 +13,7 @@ from trajkit.study.params import ROOT
 from trajkit.study.results import StudyResults
 from trajkit.study.run import OUTPUTS
 from trajkit.study.runner import execute
-from trajkit.study.yamlio import write_text
+from trajkit.yamlio import write_text
 
 SENTINEL = "report complete"
 SEAL = "report.json"
@@ -26,7 +26,8 @@ def build_report(folder: Path) -> None:
     """
     (folder / SEAL).unlink(missing_ok=True)
     study = StudyResults(folder)
-    write_text(folder / "results.csv", study.results.to_csv(index=False))
+    table = study.results if study.may_show_raw else study.results.drop(columns=["n_train", "n_test"])
+    write_text(folder / "results.csv", table.to_csv(index=False))
     write_text(folder / "claims.json", json.dumps(as_json(study.verdicts()), indent=1))
     if study.plan["private"]:
         write_text(
@@ -42,7 +43,11 @@ def build_report(folder: Path) -> None:
 def report_is_current(folder: Path) -> bool:
     """Whether the report in ``folder`` was made from exactly this plan, these runs and this code."""
     seal = folder / SEAL
-    return seal.is_file() and json.loads(seal.read_text())["identity"] == _identity(folder)
+    promised = ["results.csv", "claims.json"]
+    if json.loads((folder / "plan.json").read_text())["report"]:
+        promised += ["report.html", "report.ipynb"]
+    there = seal.is_file() and all((folder / name).is_file() for name in promised)
+    return there and json.loads(seal.read_text())["identity"] == _identity(folder)
 
 
 def to_html(notebook: Path) -> str:

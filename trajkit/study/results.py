@@ -22,6 +22,23 @@ from trajkit.trajectories import Trajectories
 
 FLOOR = "real"
 PRIMARY = ("SWD", "JSD")
+COLUMNS = (
+    *(
+        "run_id",
+        "cell",
+        "replicate",
+        "vary",
+        "method",
+        "fold",
+        "seed",
+        "train_size",
+        "regime",
+        "metric",
+        "level",
+        "value",
+    ),
+    *("unit", "direction", "n_train", "n_test", "epsilon", "holds", "floor", "ceiling", "rescaled"),
+)
 
 
 class StudyResults:
@@ -76,7 +93,7 @@ class StudyResults:
                     }
                 )
         table = pd.DataFrame(rows).drop(columns="complete", errors="ignore")
-        return self._rescaled(table) if len(table) else table
+        return self._rescaled(table) if len(table) else pd.DataFrame(columns=COLUMNS)
 
     @staticmethod
     def _rescaled(table: pd.DataFrame) -> pd.DataFrame:
@@ -176,6 +193,8 @@ class StudyResults:
         for run in self.runs[~self.runs["complete"]].to_dict("records"):
             failed = OUTPUTS / "runs" / run["run_id"] / "FAILED.json"
             reason = json.loads(failed.read_text())["message"] if failed.is_file() else "was stopped or never started"
+            if failed.is_file() and not self.may_show_raw:
+                reason = "failed; FAILED.json in its folder says why (a message may quote private data)"
             rows.append({"run_id": run["run_id"], "cell": run["cell"], "replicate": run["replicate"], "reason": reason})
         return pd.DataFrame(rows, columns=["run_id", "cell", "replicate", "reason"])
 
@@ -206,7 +225,9 @@ class StudyResults:
     def released(self, cell: str, replicate: int = 0) -> Trajectories | None:
         """Released trajectories of one run; None where it is not complete."""
         run = self.run(cell, replicate)
-        return None if run is None else run.release(None).trajectories
+        if run is None or (run.config.method == FLOOR and not self.may_show_raw):
+            return None
+        return run.release(None).trajectories
 
     @cached_property
     def first(self) -> Run:

@@ -30,8 +30,8 @@ from trajkit.roads import RoadNetwork
 from trajkit.split import Fold, fold
 from trajkit.study.params import ROOT, RunConfig
 from trajkit.study.tables import drop_table
-from trajkit.study.yamlio import dump_yaml, load_yaml, write_text
 from trajkit.trajectories import Trajectories
+from trajkit.yamlio import dump_yaml, load_yaml, write_text
 
 OUTPUTS = Path(os.environ.get("TRAJKIT_OUTPUTS") or ROOT / "outputs").resolve()
 SENTINEL = "run complete:"
@@ -66,6 +66,15 @@ def open_run(run_dir: str = "", **config: Any) -> Run:
 def write_params(folder: Path, config: RunConfig) -> None:
     """Write the resolved parameters, before anything else is done in a run folder."""
     write_text(folder / "params.yaml", dump_yaml(config.model_dump(mode="json")))
+
+
+def mark_private(folder: Path) -> None:
+    """Mark a folder made from private data, before anything is written into it."""
+    write_text(
+        folder / "PRIVATE",
+        "made from a private data set: nothing here may leave but release.parquet, and that only if guarantee.json says that it "
+        "holds and that the noise came from os entropy (`noise: os`)\n",
+    )
 
 
 class Run:
@@ -177,10 +186,7 @@ class Run:
 
             finalise_checkpoint(checkpoint, keep_state=False)
         if self.private:
-            write_text(
-                self.folder / "PRIVATE",
-                "made from a private data set: only release.parquet is meant to leave, and only if guarantee.json holds\n",
-            )
+            mark_private(self.folder)
         peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         cost = {"seconds": {**self._seconds, "total": time.monotonic() - self._started}, "peak_mb": peak_mb}
         write_text(self.folder / "cost.json", json.dumps(cost, indent=1))

@@ -26,7 +26,7 @@ from trajkit.study.identity import template_of
 from trajkit.study.notebooks import check_executed, check_parameters, declared_parameters
 from trajkit.study.params import ROOT, RunConfig
 from trajkit.study.run import OUTPUTS, RELEASE_FILES, SENTINEL, reuse_release
-from trajkit.study.yamlio import load_yaml, write_text
+from trajkit.yamlio import load_yaml, write_text
 
 ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 PACKAGES = (
@@ -87,6 +87,9 @@ def execute(template: Path, target: Path, parameters: dict[str, Any], sentinel: 
 
     environment = dict(os.environ)
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    os.environ["MPLBACKEND"] = (
+        "module://matplotlib_inline.backend_inline"  # figures go into the notebook, whatever the shell says
+    )
     try:
         papermill.execute_notebook(
             str(template), str(target), parameters=parameters, kernel_name="python3", cwd=str(ROOT),

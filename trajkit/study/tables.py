@@ -16,6 +16,8 @@ def drop_table(steps: tuple[dict[str, Any], ...], *, exact: bool) -> pd.DataFram
     def show(count: int) -> str:
         if exact or count == 0:
             return f"{count:,}"
+        if count < 10:
+            return "fewer than 10"
         digits = len(str(count)) - 1
         return f"about {round(count, -digits):,}"
 

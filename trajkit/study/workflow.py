@@ -5,6 +5,7 @@ Snakemake is the only scheduler; which runs are stale is decided by their ids al
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -21,9 +22,10 @@ from trajkit.errors import ParameterError
 from trajkit.study.identity import run_id
 from trajkit.study.params import ROOT, PlannedRun, plan_runs, read_question, select_profile
 from trajkit.study.report import build_report, report_is_current
-from trajkit.study.run import OUTPUTS, write_params
+from trajkit.study.run import OUTPUTS, mark_private, write_params
 from trajkit.study.runner import ONE_THREAD, lock
-from trajkit.study.yamlio import write_text
+from trajkit.trajectories import Trajectories
+from trajkit.yamlio import write_text
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,15 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
     planned = plan_runs(chosen, dataset=dataset, data=path, seeds=seeds)
     first = planned[0].config
     loaded = datasets.load(dataset, data=path, settings=first.dataset_settings)
-    fingerprint = loaded.fingerprint()
+    fingerprint = _fingerprint(loaded)
     runs = [(run_id(p.config, data_fingerprint=fingerprint), p) for p in planned]
     folder = OUTPUTS / asked.question / (f"{profile}-{dataset}" + (f"-{fingerprint[:8]}" if path else ""))
     folder.mkdir(parents=True, exist_ok=True)
     for rid, p in runs:
         run_folder(rid).mkdir(parents=True, exist_ok=True)
-        if not (run_folder(rid) / "params.yaml").is_file():
+        if loaded.meta.visibility == "private":
+            mark_private(run_folder(rid))
+        if not (run_folder(rid) / "manifest.json").is_file():
             write_params(run_folder(rid), p.config)
     plan = {
         "question": asked.question,
@@ -115,6 +119,12 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
     }
     write_text(folder / "plan.json", json.dumps(plan, indent=1))
     return Study(folder, asked.question, profile, asked.report, runs)
+
+
+def _fingerprint(data: Trajectories) -> str:
+    """Hash of the records and of what is declared about them: another box or visibility makes other runs."""
+    declared = {k: v for k, v in json.loads(data.meta.to_json()).items() if k != "steps"}
+    return hashlib.sha256((data.fingerprint() + json.dumps(declared, sort_keys=True)).encode()).hexdigest()
 
 
 def _run_missing(study: Study, missing: list[str], jobs: int | None) -> int:

@@ -182,8 +182,8 @@ def _row(k: int) -> tuple[Figure, list[Axes]]:
 
 
 def _bounds(panels: Mapping[str, Trajectories | None]) -> tuple[float, float, float, float]:
-    meta = next(t.meta for t in panels.values() if t is not None)
-    return box_xy(meta.box, meta.crs)
+    known = [t.meta for t in panels.values() if t is not None]
+    return box_xy(known[0].box, known[0].crs) if known else (0.0, 0.0, 1000.0, 1000.0)  # nothing may be shown
 
 
 def _frame(ax: Axes, title: str, bounds: tuple[float, float, float, float]) -> None:

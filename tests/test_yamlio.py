@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trajkit.errors import MissingDataError, ParameterError
-from trajkit.study.yamlio import dump_yaml, load_yaml, write_text
+from trajkit.yamlio import dump_yaml, load_yaml, write_text
 
 
 def _load(tmp_path: Path, text: str) -> dict:
