@@ -235,7 +235,7 @@ def test_yaml_mistakes_are_named(tmp_path):
         load("tables", data=_write(tmp_path / "a.yaml", "file: t.csv\n"))
     with pytest.raises(ParameterError, match="an entry `file`"):
         load("tables", data=_write(tmp_path / "b.yaml", "columns: {}\n"))
-    with pytest.raises(ParameterError, match="no readable YAML"):
+    with pytest.raises(ParameterError, match="is not valid YAML"):
         load("tables", data=_write(tmp_path / "c.yaml", "file: [\n"))
 
 

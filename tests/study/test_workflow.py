@@ -189,3 +189,12 @@ def test_private_data_is_not_shown(tmp_path: Path) -> None:
 def _drop_table(html: str) -> str:
     start = html.index("what was dropped")
     return html[start : html.index("Results", start)]
+
+
+def test_when_every_run_fails_the_report_says_so(tmp_path: Path) -> None:
+    outputs = tmp_path / "outputs with a space"
+    question = _question(tmp_path, [_cell("private", "diffusion", **{**SMALL, "batch_size": 5000})])
+    done = _study(outputs, str(question))
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stdout + done.stderr
+    html = (outputs / "q" / "smoke-city" / "report.html").read_text()
+    assert "No run is complete" in html and "fewer than batch_size 5000" in html
