@@ -39,6 +39,8 @@ METHODS: dict[str, str] = {
     "straight": "trajkit.baselines:StraightLines",
     "real": "trajkit.baselines:RealData",
     "diffusion": "trajkit.deep.diffusion:Diffusion",
+    "vae": "trajkit.deep.vae:Vae",
+    "gan": "trajkit.deep.gan:Gan",
 }
 
 

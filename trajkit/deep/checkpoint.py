@@ -25,9 +25,11 @@ PARTS = (
     "ledger",
     "generators",
     "record",
+    "companion",
     "complete",
 )
 SECRET = ("generators", "record")
+SECRET_OF_COMPANION = ("draws", "noise")
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
@@ -77,6 +79,8 @@ def finalise_checkpoint(path: Path, keep_state: bool) -> None:
         )
     if not keep_state:
         state.update(dict.fromkeys(SECRET))
+        if state["companion"] is not None:
+            state["companion"].update(dict.fromkeys(SECRET_OF_COMPANION))
     save_checkpoint(path, {**state, "complete": True})
 
 

@@ -39,6 +39,9 @@ class Denoising:
     gradient of the same clipped size (Dockhorn et al. 2023, noise multiplicity).
     """
 
+    second_order = False
+    free_rows = 0
+
     def __init__(self, signal: Tensor, shape: tuple[int, int], *, draws: int, prediction: str = "noise") -> None:
         if prediction not in PREDICTIONS:
             raise ParameterError(f"prediction {prediction!r} is unknown: use one of {', '.join(PREDICTIONS)}")
@@ -59,6 +62,14 @@ class Denoising:
         target = noise if self.prediction == "noise" else signal.sqrt() * noise - (1 - signal).sqrt() * clean
         error = (model(noisy, t).float() - target).square().mean(dim=(1, 2))
         return error.unflatten(0, (-1, self.draws)).mean(dim=1)
+
+
+    def free_losses(self, model: nn.Module, drawn: dict[str, Tensor]) -> Tensor:
+        """Every row holds a record."""
+        raise NotImplementedError
+
+    def at(self, step: int, model: nn.Module) -> None:
+        """No schedule."""
 
 
 @torch.no_grad()

@@ -95,7 +95,11 @@ def clipped_sum(parameters: list[nn.Parameter], max_grad_norm: float) -> tuple[l
 
     Abadi et al. 2016, Algorithm 1. Consumes ``grad_sample``: it is None afterwards.
     """
-    samples = [_take(p) for p in parameters]
+    return clip([_take(p) for p in parameters], max_grad_norm)
+
+
+def clip(samples: list[Tensor], max_grad_norm: float) -> tuple[list[Tensor], Tensor]:
+    """The same for per-record gradients [records, *shape] held in a list, one entry a parameter."""
     norms = torch.stack([s.flatten(1).norm(dim=1) for s in samples]).norm(dim=0)
     scale = (max_grad_norm / norms.clamp(min=1e-12)).clamp(max=1.0)
     return [torch.einsum("n,n...->...", scale, s) for s in samples], norms

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from trajkit.errors import ParameterError, PrivacyAccountingError
 
 REGIMES = ("plain", "clipped", "private")
+DECAYS = ("cosine", "constant")
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,9 @@ class TrainSettings:
     noise_multiplier: float = 0.0
     physical_batch: int = 64
     learning_rate: float = 2e-3
-    warmup: float = 0.05
+    warmup_steps: int = 20
+    decay: str = "cosine"
+    betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
     ema_decay: float = 0.999
     noise_source: str = "seeded"
@@ -37,6 +40,8 @@ class TrainSettings:
             raise ParameterError(
                 f"sample_rate {self.sample_rate} must lie in (0, 1], steps {self.steps} and physical_batch {self.physical_batch} be at least 1"
             )
+        if self.decay not in DECAYS:
+            raise ParameterError(f"decay {self.decay!r} is unknown: use one of {', '.join(DECAYS)}")
         if self.regime != "plain" and not self.max_grad_norm > 0:
             raise ParameterError(f"max_grad_norm must be positive, got {self.max_grad_norm}")
         if (self.regime == "private") != (self.noise_multiplier > 0):

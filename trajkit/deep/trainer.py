@@ -11,7 +11,7 @@ import math
 import secrets
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from opacus.grad_sample import GradSampleModule
 from torch import Tensor, nn
 
 from trajkit.deep.checkpoint import load_checkpoint, save_checkpoint
-from trajkit.deep.grad_sample import RecordGradients, check_supported, clipped_sum
+from trajkit.deep.engines import make_engine
 from trajkit.deep.progress import Progress
 from trajkit.deep.train_settings import TrainRecord, TrainSettings, Window
 from trajkit.errors import ParameterError, PrivacyAccountingError, RunFailedError
@@ -31,9 +31,15 @@ ROWS = 16  # physical batches are filled up to a multiple of this
 
 
 class Objective(Protocol):
-    """What is learned: one loss a record, from random draws that belong to the record."""
+    """What is learned: one loss a record, from random draws that belong to the record.
+
+    ``second_order``: the loss contains the network's own input gradient. ``free_rows``: rows of a further term that depends
+    on no record (a critic's loss on generated samples); it is clipped row by row like the records and never noised.
+    """
 
     draws: int
+    second_order: bool
+    free_rows: int
 
     def draw(self, records: int, generator: torch.Generator) -> dict[str, Tensor]:
         """Return the random inputs of ``records`` records, [records, ...] on the CPU."""
@@ -41,6 +47,30 @@ class Objective(Protocol):
 
     def losses(self, model: nn.Module, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor:
         """Return the loss of each record, [records]; ``model`` sees ``draws`` consecutive rows a record."""
+        ...
+
+    def free_losses(self, model: nn.Module, drawn: dict[str, Tensor]) -> Tensor:
+        """Return the loss of each of ``free_rows`` rows that hold no record, from draws as for records."""
+        ...
+
+    def at(self, step: int, model: nn.Module) -> None:
+        """Called before the step numbered ``step`` (from 0): schedules, projections of the weights."""
+        ...
+
+
+class Companion(Protocol):
+    """What is trained beside the model without ever seeing a record: the generator of a GAN, fed by its critic alone."""
+
+    def after_step(self, step: int, trainer: Trainer) -> None:
+        """Called after every step of the model; ``step`` counts from 1."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """All that a resumed training needs."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Put `state` back."""
         ...
 
 
@@ -62,19 +92,23 @@ class Trainer:
         identity: str,
         device: torch.device | str = "cpu",
         checkpoint: Path | None = None,
+        companion: Companion | None = None,
     ) -> None:
         _single_device(model)
         self.device = torch.device(device)
         self.settings, self.objective, self.identity, self.checkpoint = settings, objective, identity, checkpoint
         self.records = records.to(self.device)
         self.model = model.to(self.device).train()
-        self.network: nn.Module = self.model
-        if settings.regime != "plain":
-            check_supported(self.model)
-            self.network = RecordGradients(self.model, draws=objective.draws)
+        self.companion = companion
+        self.engine = make_engine(
+            self.model,
+            draws=objective.draws,
+            second_order=objective.second_order,
+            max_grad_norm=None if settings.regime == "plain" else settings.max_grad_norm,
+        )
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(
-            self.parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
+            self.parameters, lr=settings.learning_rate, betas=settings.betas, weight_decay=settings.weight_decay, fused=True
         )
         self.ema = [p.detach().clone() for p in self.parameters]
         self.step = 0
@@ -120,8 +154,7 @@ class Trainer:
 
     def load_ema(self) -> nn.Module:
         """Copy the averaged weights into the model, free it of hooks and return it in evaluation mode."""
-        if isinstance(self.network, RecordGradients):
-            self.network.remove_hooks()
+        self.engine.close()
         with torch.no_grad():
             for p, average in zip(self.parameters, self.ema, strict=True):
                 p.copy_(average)
@@ -132,12 +165,17 @@ class Trainer:
 
     def _take_step(self) -> tuple[int, float]:
         started = time.monotonic()
+        self.objective.at(self.step, self.model)
         index = poisson_sample(len(self.records), self.settings.sample_rate, self.generators["sampler"])
         drawn = self.objective.draw(len(index), self.generators["draws"])
         total, loss, norms = self._summed_gradient(index, drawn)
-        self._apply(total)
+        free, free_loss = self._free_gradient()
+        self._apply(total, free)
         self.step += 1
         self.ledger["steps"] += 1
+        if self.companion is not None:
+            self.companion.after_step(self.step, self)
+        loss += free_loss
         self._log(len(index), loss, norms, time.monotonic() - started)
         return len(index), loss
 
@@ -148,44 +186,53 @@ class Trainer:
         for start in range(0, len(index), self.settings.physical_batch):
             n = min(self.settings.physical_batch, len(index) - start)
             rows, counts = padded(start, n)
-            losses = self._losses(
-                self.records[index[rows].to(self.device)], {k: v[rows].to(self.device) for k, v in drawn.items()}
-            )
-            losses = losses * counts.to(self.device)
-            loss += float(losses.detach().sum())
-            if not isinstance(self.network, RecordGradients):
-                losses.sum().backward()
-                gradients = [p.grad for p in self.parameters if p.grad is not None]
-            else:
-                self.network.backward(losses)
-                gradients, norm = clipped_sum(self.parameters, self.settings.max_grad_norm)
-                norms.append(norm[:n])
+            inputs = {"record": self.records[index[rows].to(self.device)]}
+            inputs |= {k: v[rows].to(self.device) for k, v in drawn.items()}
+            losses, gradients, norm = self.engine.summed(self._losses, inputs, counts.to(self.device))
+            loss += float(losses.sum())
+            norms.append(norm[:n])
             torch._foreach_add_(total, gradients)
-            for p in self.parameters:
-                p.grad = None
         return total, loss / max(len(index), 1), torch.cat(norms) if norms else torch.zeros(0)
 
-    def _losses(self, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor:
-        mixed = self.settings.bf16 and self.device.type == "cuda"
-        with torch.autocast("cuda", dtype=torch.bfloat16) if mixed else nullcontext():
-            return self.objective.losses(self.network, batch, drawn)
+    def _losses(self, network: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
+        drawn = {k: v for k, v in inputs.items() if k != "record"}
+        with self._precision():
+            return self.objective.losses(network, inputs["record"], drawn)
 
-    def _apply(self, total: list[Tensor]) -> None:
-        """Add the noise, divide by the expected batch, update the weights and their average."""
+    def _free_losses(self, network: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
+        with self._precision():
+            return self.objective.free_losses(network, inputs)
+
+    def _free_gradient(self) -> tuple[list[Tensor] | None, float]:
+        """Sum over the rows that hold no record, each clipped as a record is, in proportion to the expected batch; mean loss."""
+        rows = self.objective.free_rows
+        if not rows:
+            return None, 0.0
+        drawn = {k: v.to(self.device) for k, v in self.objective.draw(rows, self.generators["draws"]).items()}
+        losses, gradients, _ = self.engine.summed(self._free_losses, drawn, torch.ones(rows, device=self.device))
+        return list(torch._foreach_mul(gradients, self.expected_batch / rows)), float(losses.mean())
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        mixed = self.settings.bf16 and self.device.type == "cuda"
+        return torch.autocast("cuda", dtype=torch.bfloat16) if mixed else nullcontext()
+
+    def _apply(self, total: list[Tensor], free: list[Tensor] | None = None) -> None:
+        """Add the noise, then what needs none, divide by the expected batch, update the weights and their average."""
         if self.settings.regime == "private":
             std = self.settings.noise_multiplier * self.settings.max_grad_norm
             for gradient in total:
                 gradient += std * torch.randn(  # the noise of DP-SGD
                     gradient.shape, generator=self.generators["noise"], device=self.device
                 )
+        if free is not None:
+            torch._foreach_add_(total, free)
         for p, gradient in zip(self.parameters, total, strict=True):
             p.grad = gradient / self.expected_batch
         for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.learning_rate * schedule(self.step, self.settings.steps, self.settings.warmup)
+            group["lr"] = self.settings.learning_rate * schedule(self.step, self.settings)
         self.optimizer.step()
         decay = min(self.settings.ema_decay, (1 + self.step) / (10 + self.step))
-        with torch.no_grad():
-            torch._foreach_lerp_(self.ema, [p.detach() for p in self.parameters], 1 - decay)
+        torch._foreach_lerp_(self.ema, [p.detach() for p in self.parameters], 1 - decay)
         for p in self.parameters:
             p.grad = None
 
@@ -229,6 +276,7 @@ class Trainer:
             "ledger": dict(self.ledger),
             "generators": {name: g.get_state() for name, g in self.generators.items()},
             "record": {**vars(self.record), "window": vars(self._window)},
+            "companion": self.companion.state() if self.companion is not None else None,
             "complete": False,
         }
 
@@ -237,6 +285,8 @@ class Trainer:
         self.ema = [e.to(self.device) for e in state["ema"]]
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.ledger = state["step"], dict(state["ledger"])
+        if self.companion is not None:
+            self.companion.restore(state["companion"])
         if state["generators"] is not None:
             for name, generator in self.generators.items():
                 generator.set_state(state["generators"][name])
@@ -261,12 +311,14 @@ def padded(start: int, n: int) -> tuple[Tensor, Tensor]:
     return start + rows.clamp(max=n - 1), (rows < n).float()
 
 
-def schedule(step: int, steps: int, warmup: float) -> float:
-    """Factor on the learning rate: a linear rise over the first ``warmup`` of the steps, then half a cosine to zero."""
-    rise = max(1, round(warmup * steps))
+def schedule(step: int, settings: TrainSettings) -> float:
+    """Factor on the learning rate: a linear rise over the first ``warmup_steps``, then constant or half a cosine to zero."""
+    rise = min(settings.warmup_steps, settings.steps)
     if step < rise:
         return (step + 1) / rise
-    return 0.5 * (1 + math.cos(math.pi * (step - rise) / max(1, steps - rise)))
+    if settings.decay == "constant":
+        return 1.0
+    return 0.5 * (1 + math.cos(math.pi * (step - rise) / max(1, settings.steps - rise)))
 
 
 def _generators(settings: TrainSettings, seed: int, device: torch.device) -> dict[str, torch.Generator]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -44,7 +45,7 @@ class DpParameters(Protocol):
     def batch_size(self) -> int: ...
 
     @property
-    def steps(self) -> int: ...
+    def accounted_steps(self) -> int: ...
 
 
 BOUND_ONLY = "epsilon is a loose RDP bound: beyond the ceiling of the fine accountants nothing sharper was computed"
@@ -72,7 +73,7 @@ def plan(config: DpParameters, n: int) -> Budget:
     if noise is None:
         assert config.epsilon is not None
         noise = calibrate(
-            target_epsilon=config.epsilon, delta=delta, sample_rate=rate, steps=config.steps, unit=UNIT
+            target_epsilon=config.epsilon, delta=delta, sample_rate=rate, steps=config.accounted_steps, unit=UNIT
         ).noise_multiplier
     return Budget(n, rate, delta, noise)
 
@@ -116,3 +117,18 @@ def training_guarantee(
         rng=rng,
         assumptions=(*ASSUMPTIONS, RNG_ASSUMPTION[rng], *([BOUND_ONLY] if spent.is_bound_only else [])),
     )
+
+
+def generator_only_guarantee(budget: Budget, *, batch: int, steps: int) -> Guarantee:
+    """Return the record of DP-SGD on a GAN's generator alone, the published scheme: it does not hold.
+
+    The clipped gradients belong to latent vectors, not to records, and the critic between them is trained without noise: one
+    record can move all ``batch`` of them at every step. What can be proved is mu-GDP with mu = 2 B sqrt(T) / sigma.
+    """
+    mu = 2 * batch * math.sqrt(steps) / budget.noise_multiplier
+    reason = (
+        "noise was added to the generator's gradients, but data reaches the generator through a critic trained without noise: "
+        f"one record can move all {batch} clipped gradients of every step, not one of them with probability q. What can be "
+        f"proved for {steps} steps with noise {budget.noise_multiplier:.4g} is mu-GDP with mu = {mu:.4g}, which protects nobody"
+    )
+    return no_guarantee(reason, unit=UNIT, adjacency=ADJACENCY, rng=RNG_SEEDED)

@@ -1,0 +1,126 @@
+"""Three ways to the gradient sum of a physical batch: whole (plain), per record by hooks, per record by `torch.func`.
+
+The hooks are the fastest; they see one backward pass only. A loss that contains the network's own input gradient (a
+gradient penalty) differentiates twice, which only `torch.func` does record by record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
+
+from trajkit.deep.grad_sample import RecordGradients, check_supported, clip, clipped_sum
+
+# (network, inputs of the batch) -> loss of each record
+Losses = Callable[[nn.Module, dict[str, Tensor]], Tensor]
+
+
+class Engine(Protocol):
+    """`summed` returns (losses [records], gradient sum, norms before clipping [records] or empty)."""
+
+    def summed(
+        self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor
+    ) -> tuple[Tensor, list[Tensor], Tensor]: ...
+
+    def close(self) -> None:
+        """Leave the model as it was."""
+        ...
+
+
+def make_engine(model: nn.Module, *, draws: int, second_order: bool, max_grad_norm: float | None) -> Engine:
+    """The fastest engine that is exact; without ``max_grad_norm`` nothing is clipped.
+
+    Raises ParameterError for a model that cannot be trained record by record.
+    """
+    if max_grad_norm is None:
+        return Whole(model)
+    check_supported(model)
+    return Functional(model, max_grad_norm) if second_order else Hooked(model, max_grad_norm, draws)
+
+
+class Whole:
+    """Autograd over the whole batch."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model, self.parameters = model, list(model.parameters())
+
+    def summed(self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
+        values = losses(self.model, inputs) * counts
+        values.sum().backward()
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
+        for p in self.parameters:
+            p.grad = None
+        return values.detach(), gradients, torch.zeros(0)
+
+    def close(self) -> None:
+        pass
+
+
+class Hooked:
+    """Per-record gradients by hooks."""
+
+    def __init__(self, model: nn.Module, max_grad_norm: float, draws: int) -> None:
+        self.network, self.max_grad_norm = RecordGradients(model, draws=draws), max_grad_norm
+        self.parameters = list(model.parameters())
+
+    def summed(self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
+        values = losses(self.network, inputs) * counts
+        self.network.backward(values)
+        gradients, norms = clipped_sum(self.parameters, self.max_grad_norm)
+        for p in self.parameters:
+            p.grad = None
+        return values.detach(), gradients, norms
+
+    def close(self) -> None:
+        self.network.remove_hooks()
+
+
+class Functional:
+    """Per-record gradients by `torch.func`: exact for losses that contain gradients of the network."""
+
+    def __init__(self, model: nn.Module, max_grad_norm: float) -> None:
+        self.model, self.max_grad_norm = model, max_grad_norm
+        self.names = [name for name, p in model.named_parameters() if p.requires_grad]
+
+    def summed(self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
+        weights = {name: p.detach() for name, p in self.model.named_parameters()}
+
+        def one(weights: dict[str, Tensor], row: dict[str, Tensor], count: Tensor) -> Tensor:
+            bound = _Bound(self.model, weights)
+            return losses(bound, {k: v[None] for k, v in row.items()})[0] * count
+
+        samples, values = vmap(grad_and_value(one), in_dims=(None, 0, 0))(weights, inputs, counts)
+        gradients, norms = clip([samples[name].float() for name in self.names], self.max_grad_norm)
+        return values.detach(), gradients, norms
+
+    def close(self) -> None:
+        pass
+
+
+class _Bound(nn.Module):
+    """``model`` with other weights."""
+
+    def __init__(self, model: nn.Module, weights: dict[str, Tensor]) -> None:
+        super().__init__()
+        object.__setattr__(self, "bound", (model, weights))
+
+    def forward(self, *arguments: Tensor) -> Tensor:
+        model, weights = self.bound  # type: ignore[misc]
+        return functional_call(model, weights, arguments)
+
+
+@contextmanager
+def bystander(model: nn.Module, engine: Engine) -> Iterator[nn.Module]:
+    """``model`` as part of another network's loss: its per-record hooks stand still."""
+    if isinstance(engine, Hooked):
+        engine.network.disable_hooks()
+    try:
+        yield model
+    finally:
+        if isinstance(engine, Hooked):
+            engine.network.enable_hooks()
