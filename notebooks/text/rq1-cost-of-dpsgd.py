@@ -19,10 +19,13 @@
 # A deep generator trained with DP-SGD bounds how well anybody can tell from its output whether one given trajectory was in the
 # training set. The published study ("What is the Cost of Differential Privacy for Deep Learning-Based Trajectory
 # Generation?", arXiv 2506.09312) says what this costs, without giving a number that can be checked. This report measures it
-# for the diffusion model, on the data set named below.
+# for three models on one network: a diffusion model, a variational autoencoder (VAE) and a Wasserstein GAN, on the data set
+# named below.
 #
-# **Claims under test.** C1: DP-SGD at epsilon 10 about doubles the distributional error. C2: on the smaller data set the
-# model trained with DP-SGD becomes unusable. Their decision rules were written down before any run (`params/claims.yaml`).
+# **Claims under test.** C1: DP-SGD at epsilon 10 about doubles the distributional error of diffusion model and VAE. C2: on the
+# smaller data set most models trained with DP-SGD become unusable. C3: the GAN is unchanged or slightly better under DP-SGD.
+# C11: density and hotspots survive DP while the detail of the road network does not. Their decision rules were written down
+# before any run (`params/claims.yaml`).
 
 # %% tags=["parameters"]
 study_dir = ""
@@ -30,10 +33,13 @@ study_dir = ""
 # %%
 from IPython.display import Markdown, display
 
+from trajkit.study.cells import effects, label, mapped
+from trajkit.study.costs import cost_table, latent_table, parameter_table
+from trajkit.study.curves import against_epsilon, against_size
 from trajkit.study.results import StudyResults
 from trajkit.study.tables import metric_table, tidy
 from trajkit.study.text import answer, limits, setting, user_level
-from trajkit.viz import plots
+from trajkit.viz import curves, plots
 
 study = StudyResults(study_dir)
 display(Markdown(setting(study)))
@@ -47,15 +53,20 @@ display(Markdown(answer(study)))
 # %% [markdown]
 # ## Design
 #
-# One diffusion model, three regimes that differ in one thing at a time: **plain** (Poisson-sampled batches, no privacy),
-# **clipped** (each trajectory's gradient clipped, no noise) and **private** (clipped, with the noise that epsilon 10 needs). All
-# three get the same number of updates and the same expected batch. **plain-long** is the plain model trained to a budget of its
-# own; **private-small** and **plain-small** see a small training set. **real** publishes real training trajectories (the floor
-# of every metric); **uniform** scatters points over the box and **straight** draws straight lines (the ceilings: no information
-# about the data). Errors are rescaled so that the floor is 0 and the ceiling is 1, fold by fold.
+# Three models, and regimes that differ in one thing at a time: **plain** (Poisson-sampled batches, no privacy), **clipped** (each
+# trajectory's gradient clipped, no noise) and **private** (clipped, with the noise that epsilon 10 needs). Within a model all
+# three get the same number of updates of the released network and the same expected batch; between models the budgets are
+# matched in core-seconds (in updates at profile `paper`), and both stand under *Cost*. **plain-long** is the plain model trained
+# to a budget of its own. **-small** means a tenth of the training set, **-n-** another size, **-epsilon-** another epsilon. Which
+# of these cells are there depends on the profile.
 #
-# Seed *i* means fold *i* and root seed *i*. Intervals are 95 % intervals with the corrected resampled variance (Nadeau and
-# Bengio 2003), since the folds share training data.
+# The GAN is private through its critic: DP-SGD trains the critic, every critic step is accounted, and the generator sees the
+# data through the critic only. So its guarantee holds, unlike that of the published scheme (see `method-gan`).
+#
+# **real** publishes real training trajectories (the floor of every metric); **uniform** scatters points over the box and
+# **straight** draws straight lines (the ceilings: no information about the data). Errors are rescaled so that the floor is 0 and
+# the ceiling is 1, fold by fold. Seed *i* means fold *i* and root seed *i*. Intervals are 95 % intervals with the corrected
+# resampled variance (Nadeau and Bengio 2003), since the folds share training data.
 
 # %% [markdown]
 # ### What went into the study, and what was dropped
@@ -67,23 +78,25 @@ tidy(study.drop_report())
 # ## Results
 #
 # ### Errors
+#
+# One figure a model.
 
 # %%
-cells = [c for c in dict.fromkeys(study.runs["cell"]) if c not in ("real", "uniform", "straight", "plain-init")]
-if len(study.results):
-    display(plots.rescaled_dots(study.results, test_ratio=study.test_ratio, cells=cells))
+for model in study.models if len(study.results) else []:
+    display(Markdown(f"**{label(model)}**"))
+    display(plots.rescaled_dots(study.results, test_ratio=study.test_ratio, cells=study.cells_of(model)))
 
 # %% [markdown]
 # The same as numbers: rescaled error (0 = real against real, 1 = no information), mean and 95 % interval.
 
 # %%
-tidy(study.summary(value="rescaled").T, index=True)
+tidy(study.summary(value="rescaled"), index=True)
 
 # %% [markdown]
 # And in the metric's own unit:
 
 # %%
-tidy(study.summary(value="value").T, index=True)
+tidy(study.summary(value="value"), index=True)
 
 # %% [markdown]
 # ### What DP costs: paired differences
@@ -92,22 +105,34 @@ tidy(study.summary(value="value").T, index=True)
 # together. A filled dot means that the interval excludes zero. Only SWD and JSD are primary; the others are descriptive.
 
 # %%
-effects = [("clipping", "clipped", "plain"), ("noise", "private", "clipped"), ("DP-SGD in all", "private", "plain")]
-differences = study.differences(effects)
-if len(differences):
-    display(plots.difference_forest(differences))
+for model in study.models:
+    differences = study.differences(effects(model))
+    if len(differences):
+        display(Markdown(f"**{label(model)}**"), plots.difference_forest(differences), tidy(differences))
+
+# %% [markdown]
+# ### Against epsilon, and against the size of the training set
+#
+# Ablation I of the published study: epsilon 1 to 10, and no noise at all (∞: gradients are clipped, so that only the noise
+# changes along the axis). Then the error at epsilon 10 against the number of training trajectories. Bars are 95 % intervals.
 
 # %%
-tidy(differences)
+epsilons, sizes = against_epsilon(study), against_size(study)
+absent = Markdown("This profile does not vary it, or too few runs are complete.")
+display(curves.error_along(epsilons, label="epsilon") if len(epsilons) else absent)
+
+# %%
+display(curves.error_along(sizes, label="training trajectories") if len(sizes) else absent)
 
 # %% [markdown]
 # ### Fold and initialisation
 #
-# Standard deviation of the plain model's error over folds and seeds together, from the initialisation alone (same fold, other
-# seeds), and what is left for the fold. Three repetitions estimate a standard deviation only roughly.
+# Standard deviation of the plain diffusion model's error over folds and seeds together, from the initialisation alone (same
+# fold, other seeds), and what is left for the fold. Two repetitions estimate a standard deviation only roughly.
 
 # %%
-tidy(study.variances("plain", "plain-init"), index=True, precision=4)
+spread = study.variances("diffusion-plain", "diffusion-plain-init")
+tidy(spread, index=True, precision=4) if "diffusion-plain-init" in set(study.complete["cell"]) else absent
 
 # %% [markdown]
 # ### Maps
@@ -115,8 +140,8 @@ tidy(study.variances("plain", "plain-init"), index=True, precision=4)
 # Real test trajectories and released ones, drawn alike; below, where the points lie.
 
 # %%
-real = study.real_panel()
-panels = {"real (test)": real, **{c: study.released(c) for c in cells if study.released(c) is not None}}
+released = {c: study.released(c) for c in mapped(study.runs["cell"])}
+panels = {"real (test)": study.real_panel(), **{c: r for c, r in released.items() if r is not None}}
 display(plots.maps(panels, segments=study.road_segments()))
 
 # %%
@@ -124,9 +149,19 @@ display(plots.densities(panels))
 
 # %% [markdown]
 # ### Training
+#
+# The loss of each model has a meaning of its own: squared error of the noise (diffusion), squared error and divergence (VAE),
+# the critic's objective (GAN). A run that failed is dotted.
 
 # %%
-display(plots.loss_curves({c: study.history(c) for c in cells}))
+for model in study.models:
+    display(Markdown(f"**{label(model)}**"), plots.loss_curves(study.histories(model)))
+
+# %% [markdown]
+# Latent units that the VAE uses, the fewest of all repetitions; none would mean that its posterior has collapsed.
+
+# %%
+tidy(latent_table(study), index=True) if len(latent_table(study)) else Markdown("No VAE run is complete.")
 
 # %% [markdown]
 # ## Guarantees
@@ -153,10 +188,16 @@ tidy(study.verdict_table())
 tidy(study.holes()) if len(study.holes()) else Markdown("None: every planned run is complete.")
 
 # %% [markdown]
-# ## Cost
+# ## Parameters and cost
+#
+# Parameters of the network that is released, and of what is trained beside it and thrown away (the GAN's critic, the VAE's
+# encoder). Core-seconds are the seconds of the training on one thread; a critic update draws one batch of records.
 
 # %%
-tidy(study.cost(), index=True, precision=1)
+tidy(parameter_table(study))
+
+# %%
+tidy(cost_table(study), index=True, precision=1)
 
 # %% [markdown]
 # ## Metrics

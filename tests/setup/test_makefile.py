@@ -29,6 +29,7 @@ def test_bare_make_lists_every_public_target_with_a_line() -> None:
     for target in (
         "env",
         "rq1",
+        "rq3",
         "smoke",
         "test",
         "lint",

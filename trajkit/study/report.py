@@ -11,12 +11,17 @@ from trajkit.study.claims import as_json
 from trajkit.study.identity import code_fingerprint
 from trajkit.study.params import ROOT
 from trajkit.study.results import StudyResults
-from trajkit.study.run import OUTPUTS
+from trajkit.study.run import OUTPUTS, mark_figures_private
 from trajkit.study.runner import execute
 from trajkit.yamlio import write_text
 
 SENTINEL = "report complete"
 SEAL = "report.json"
+# what report notebooks import; modules that these import count too
+PRESENTING = (
+    *("study.text", "study.ranking_text", "study.costs", "study.curves", "study.tables"),
+    *("viz.plots", "viz.curves", "viz.ranks"),
+)
 
 
 def build_report(folder: Path) -> None:
@@ -30,9 +35,7 @@ def build_report(folder: Path) -> None:
     write_text(folder / "results.csv", table.to_csv(index=False))
     write_text(folder / "claims.json", json.dumps(as_json(study.verdicts()), indent=1))
     if study.plan["private"]:
-        write_text(
-            folder / "PRIVATE", "figures here were computed on private data and are not covered by any guarantee\n"
-        )
+        mark_figures_private(folder)
     if study.plan["report"]:
         notebook = folder / "report.ipynb"
         execute(ROOT / "notebooks" / f"{study.plan['report']}.ipynb", notebook, {"study_dir": str(folder)}, SENTINEL)
@@ -70,9 +73,6 @@ def _identity(folder: Path) -> str:
         "done": [(OUTPUTS / "runs" / r["run_id"] / "manifest.json").is_file() for r in plan["runs"]],
         "template": template.read_text() if plan["report"] else "",
         "claims": (ROOT / "params" / "claims.yaml").read_text(),
-        "code": [
-            code_fingerprint("trajkit.study.results", presenting=True),
-            code_fingerprint("trajkit.viz.plots", presenting=True),
-        ],
+        "code": [code_fingerprint(f"trajkit.{m}", presenting=True) for m in PRESENTING],
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

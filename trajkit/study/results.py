@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pandas as pd
 from trajkit.errors import MissingDataError
 from trajkit.metrics import METRICS, rescale
 from trajkit.privacy.guarantee import Guarantee
+from trajkit.study.cells import BASELINES, core, label
 from trajkit.study.claims import Verdict, judge, read_claims
 from trajkit.study.params import RunConfig
 from trajkit.study.run import OUTPUTS, Run
@@ -23,21 +25,9 @@ from trajkit.trajectories import Trajectories
 FLOOR = "real"
 PRIMARY = ("SWD", "JSD")
 COLUMNS = (
-    *(
-        "run_id",
-        "cell",
-        "replicate",
-        "vary",
-        "method",
-        "fold",
-        "seed",
-        "train_size",
-        "regime",
-        "metric",
-        "level",
-        "value",
-    ),
-    *("unit", "direction", "n_train", "n_test", "epsilon", "holds", "floor", "ceiling", "rescaled"),
+    *("run_id", "cell", "replicate", "vary", "method", "fold", "seed", "train_size", "regime", "target_epsilon"),
+    *("metric", "level", "value", "unit", "direction", "n_train", "n_test", "epsilon", "holds"),
+    *("floor", "ceiling", "rescaled"),
 )
 
 
@@ -55,19 +45,33 @@ class StudyResults:
     def _row(planned: dict[str, Any]) -> dict[str, Any]:
         config, folder = planned["config"], OUTPUTS / "runs" / planned["run_id"]
         regime = config["parameters"].get("regime", "")
+        target = math.inf if regime == "clipped" else config["parameters"].get("epsilon")
+        if config["parameters"].get("dp_target") == "generator":  # no epsilon may stand beside it
+            target = None
         keys = ("method", "fold", "seed", "train_size")
         return {
             "run_id": planned["run_id"], "cell": planned["cell"], "replicate": planned["replicate"], "vary": planned["vary"],
-            **{k: config[k] for k in keys}, "regime": regime, "complete": (folder / "manifest.json").is_file(),
+            **{k: config[k] for k in keys}, "regime": regime, "target_epsilon": target,
+            "complete": (folder / "manifest.json").is_file(),
         }  # fmt: skip
 
-    def _json(self, rid: str, name: str) -> dict[str, Any]:
+    def read(self, rid: str, name: str) -> dict[str, Any]:
+        """One JSON file of one run."""
         return json.loads((OUTPUTS / "runs" / rid / name).read_text())
 
     @property
     def complete(self) -> pd.DataFrame:
         """The runs that are sealed by a manifest."""
         return self.runs[self.runs["complete"]]
+
+    @property
+    def models(self) -> list[str]:
+        """The methods that are judged, in the order of the study."""
+        return [m for m in dict.fromkeys(self.runs["method"]) if m not in BASELINES]
+
+    def cells_of(self, model: str) -> list[str]:
+        """The core cells of one model."""
+        return core(self.runs.loc[self.runs["method"] == model, "cell"])
 
     @property
     def may_show_raw(self) -> bool:
@@ -79,7 +83,7 @@ class StudyResults:
         """One row a run and metric, with floor, ceiling and the rescaled value (0 = real against real, 1 = no information)."""
         rows = []
         for run in self.complete.to_dict("records"):
-            judged, guarantee = self._json(run["run_id"], "metrics.json"), self.guarantee(run["run_id"])
+            judged, guarantee = self.read(run["run_id"], "metrics.json"), self.guarantee(run["run_id"])
             for r in judged["results"]:
                 kept = {k: r[k] for k in ("metric", "level", "value", "unit", "direction")}
                 rows.append(
@@ -198,21 +202,6 @@ class StudyResults:
             rows.append({"run_id": run["run_id"], "cell": run["cell"], "replicate": run["replicate"], "reason": reason})
         return pd.DataFrame(rows, columns=["run_id", "cell", "replicate", "reason"])
 
-    def cost(self) -> pd.DataFrame:
-        """Seconds (fit, release, evaluate, whole run) and peak memory, mean over the repetitions of each cell."""
-        rows = []
-        for run in self.complete.to_dict("records"):
-            m = self._json(run["run_id"], "manifest.json")
-            rows.append(
-                {
-                    "cell": run["cell"],
-                    **{f"{k} s": v for k, v in m["seconds"].items() if k != "total"},
-                    "run s": m["wall_s"],
-                    "peak MB": m["peak_mb"],
-                }
-            )
-        return pd.DataFrame(rows).groupby("cell", sort=False).mean().round(1) if rows else pd.DataFrame()
-
     def run(self, cell: str, replicate: int = 0) -> Run | None:
         """The run of one cell, to look into; None where it is not complete."""
         found = self.complete[(self.complete["cell"] == cell) & (self.complete["replicate"] == replicate)]
@@ -248,26 +237,33 @@ class StudyResults:
         """The chain of processing steps: what went in, what was left out and why. Counts are rounded where nothing exact may be shown."""
         return drop_table(self.first.data.meta.steps, exact=self.may_show_raw)
 
-    def history(self, cell: str) -> pd.DataFrame:
-        """Training histories of a cell, one ``replicate`` after another."""
-        found = self.complete[self.complete["cell"] == cell]
-        parts = [
-            pd.read_csv(OUTPUTS / "runs" / r["run_id"] / "history.csv").assign(replicate=r["replicate"])
-            for r in found.to_dict("records")
-        ]
-        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    def histories(self, model: str) -> dict[str, pd.DataFrame]:
+        """Training histories of the core cells of ``model``, one ``replicate`` after another; failed runs are entries of their own."""
+        parts: dict[str, list[pd.DataFrame]] = {}
+        for run in self.runs[self.runs["cell"].isin(self.cells_of(model))].to_dict("records"):
+            file = OUTPUTS / "runs" / run["run_id"] / "history.csv"
+            if file.is_file() and file.stat().st_size > 1:
+                name = run["cell"] + ("" if run["complete"] else " (failed)")
+                parts.setdefault(name, []).append(pd.read_csv(file).assign(replicate=run["replicate"]))
+        return {name: pd.concat(found, ignore_index=True) for name, found in parts.items()}
 
     def verdicts(self) -> list[Verdict]:
-        """Every claim of the question, judged."""
+        """Every claim of the question, judged for each model that it is about."""
         known = read_claims()
         where = {"dataset": self.plan["dataset"], "profile": self.plan["profile"], "test_ratio": self.test_ratio}
-        return [judge(name, known[name], self.results, **where) for name in self.plan["claims"]]
+        return [v for name in self.plan["claims"] for v in judge(name, known[name], self.results, **where)]
 
     def verdict_table(self) -> pd.DataFrame:
-        """The verdicts with the figures they rest on, one row a claim."""
-        return pd.DataFrame(
-            [
-                {"claim": v.claim, "says": v.statement, "verdict": v.verdict, **v.figures, "why": v.why}
-                for v in self.verdicts()
-            ]
-        )
+        """The verdicts with the figures they rest on, one row a claim and model."""
+        rows = [
+            {
+                "claim": v.claim,
+                "says": v.statement,
+                "model": label(v.model),
+                "verdict": v.verdict,
+                "figures": "; ".join(f"{name}: {text}" for name, text in v.figures.items()),
+                "why": v.why,
+            }
+            for v in self.verdicts()
+        ]
+        return pd.DataFrame(rows)

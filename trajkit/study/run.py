@@ -77,6 +77,11 @@ def mark_private(folder: Path) -> None:
     )
 
 
+def mark_figures_private(folder: Path) -> None:
+    """Mark a study's folder whose figures were computed on a private data set."""
+    write_text(folder / "PRIVATE", "figures here were computed on private data and are not covered by any guarantee\n")
+
+
 class Run:
     """One run in one folder. Attributes: ``folder``, ``config``, ``fold`` (train and test), ``private``."""
 

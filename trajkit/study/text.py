@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 from trajkit.privacy.accounting import DpSgd, user_level_epsilon
+from trajkit.study.cells import effects, label
+from trajkit.study.claims import NOT_TESTABLE
 from trajkit.study.results import PRIMARY, StudyResults
 from trajkit.study.stats import corrected_interval
 
@@ -18,43 +20,54 @@ def setting(study: StudyResults) -> str:
 
 
 def answer(study: StudyResults) -> str:
-    """The answer in a few sentences: what each regime reaches, what DP-SGD adds, what becomes of the claims."""
+    """The answer in a few sentences: what each model reaches in each regime, what DP-SGD adds, what becomes of the claims."""
     if not len(study.results) or study.test_ratio is None:
         return "**No run is complete, so there is no answer yet.** The reasons are listed under *Runs that failed*."
-    lines = [_reached(study), *_added(study)]
-    lines += [f"**{v.claim}** ({v.statement.rstrip('.')}): **{v.verdict}**, since {v.why}." for v in study.verdicts()]
-    return "\n\n".join(lines)
+    lines = ["Errors are on the scale where real data scores 0 and no information scores 1."]
+    for model in study.models:
+        said = [_reached(study, model), *_added(study, model)]
+        lines.append(f"**{label(model)[0].upper()}{label(model)[1:]}.** {' '.join(said)}")
+    return "\n\n".join([*lines, *claims_in_words(study)])
 
 
-def _reached(study: StudyResults) -> str:
+def claims_in_words(study: StudyResults) -> list[str]:
+    """One paragraph a claim: its verdict for each model, with the reason; last, what this profile cannot test."""
+    verdicts = study.verdicts()
+    lines, missing = [], []
+    for name in dict.fromkeys(v.claim for v in verdicts):
+        own = [v for v in verdicts if v.claim == name]
+        tested = [v for v in own if v.verdict != NOT_TESTABLE]
+        missing += [f"{name} for {label(v.model)} ({v.why})" for v in own if v.verdict == NOT_TESTABLE]
+        if tested:
+            said = "; ".join(f"{label(v.model)}: **{v.verdict}**, since {v.why}" for v in tested)
+            lines.append(f"**{name}** ({own[0].statement.rstrip('.')}): {said}.")
+    if missing:
+        lines.append(f"Not testable here: {'; '.join(missing)}.")
+    return lines
+
+
+def _reached(study: StudyResults, model: str) -> str:
     said = []
-    for cell in ("plain-long", "plain", "clipped", "private", "private-small"):
+    for cell in study.cells_of(model):
         parts = []
         for metric in PRIMARY:
-            values = study.results.loc[
-                (study.results["cell"] == cell) & (study.results["metric"] == metric), "rescaled"
-            ].dropna()
+            rows = study.results[(study.results["cell"] == cell) & (study.results["metric"] == metric)]
+            values = rows["rescaled"].dropna()
             if len(values):
                 parts.append(f"{metric} {corrected_interval(values, test_ratio=study.test_ratio or 1)}")
         if parts:
             said.append(f"*{cell}* {', '.join(parts)}")
-    if not said:
-        return "No generator run is complete."
-    return f"On the scale where real data scores 0 and no information scores 1, the errors are: {'; '.join(said)}."
+    return f"{'; '.join(said)}." if said else "No run is complete."
 
 
-def _added(study: StudyResults) -> list[str]:
+def _added(study: StudyResults, model: str) -> list[str]:
     lines = []
-    for what, a, b in (
-        ("Clipping alone", "clipped", "plain"),
-        ("The noise alone", "private", "clipped"),
-        ("DP-SGD in all", "private", "plain"),
-    ):
-        table = study.differences([(what, a, b)], metrics=PRIMARY)
-        said = [_change(row) for row in table.itertuples()]
+    said_of = {"clipping": "Clipping alone", "noise": "The noise alone", "DP-SGD in all": "DP-SGD in all"}
+    for effect in effects(model):
+        said = [_change(row) for row in study.differences([effect], metrics=PRIMARY).itertuples()]
         if said:
-            lines.append(f"{what} changes the rescaled error by {' and '.join(said)}.")
-    others = study.differences([("DP-SGD in all", "private", "plain")])
+            lines.append(f"{said_of[effect[0]]} changes the rescaled error by {' and '.join(said)}.")
+    others = study.differences(effects(model)[-1:])
     clear = others[others["seen"].astype(bool) & ~others["metric"].isin(PRIMARY)]
     if len(clear):
         moved = ", ".join(f"{r.metric} {r.mean:+.2f}" for r in clear.itertuples())
@@ -76,6 +89,8 @@ def user_level(study: StudyResults, *, caps: tuple[int, ...] = (1, 2, 5)) -> str
     """What the trajectory-level epsilon of the private runs means for a user with several trajectories."""
     for run in study.complete[study.complete["regime"] == "private"].to_dict("records"):
         guarantee = study.guarantee(run["run_id"])
+        if not guarantee.holds:
+            continue
         d = guarantee.parts[0].details
         mechanism = DpSgd(sample_rate=d["sample_rate"], noise_multiplier=d["noise_multiplier"], steps=d["steps"])
         rows = [
@@ -94,7 +109,7 @@ def user_level(study: StudyResults, *, caps: tuple[int, ...] = (1, 2, 5)) -> str
             "(this study caps nothing):\n\n"
         )
         return intro + table
-    return "No private run is complete, so there is nothing to convert to users."
+    return "No private run with a guarantee that holds is complete, so there is nothing to convert to users."
 
 
 def limits(study: StudyResults) -> str:
@@ -104,9 +119,10 @@ def limits(study: StudyResults) -> str:
         "- Noise is drawn from the recorded seed so that the runs can be repeated: these releases are for study, not for publication. "
         "A real release draws it from the operating system (`noise: os`).",
         "- DP-SGD is accounted for real numbers; the code computes in floating point (*idealised floating point* in the guarantee).",
-        "- Learning rates were searched on a simulated city that is not reported, with the same number of trials for every regime "
-        "(`params/trials/`); the longer budget of *plain-long* was set by hand on other city seeds. Nothing was searched on the data "
-        "above; a search on private data would have to be paid for.",
+        "- Sizes and rates were searched on a simulated city that is not reported (`params/trials/` says what was tried). Nothing was "
+        "searched on the data above; a search on private data would have to be paid for.",
+        "- Core-seconds are measured, so models matched in them on one machine may differ on another; a GAN's updates are the "
+        "generator's, and its critic's stand beside.",
         "- The metrics compare with real test trajectories and are not covered by any guarantee.",
         "- Released trajectories have a fixed number of points and no times.",
     ]

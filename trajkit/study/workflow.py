@@ -21,6 +21,7 @@ from trajkit import datasets
 from trajkit.errors import ParameterError
 from trajkit.study.identity import run_id
 from trajkit.study.params import ROOT, PlannedRun, plan_runs, read_question, select_profile
+from trajkit.study.progress import PARTIAL, Watch
 from trajkit.study.report import build_report, report_is_current
 from trajkit.study.run import OUTPUTS, mark_private, write_params
 from trajkit.study.runner import ONE_THREAD, lock
@@ -82,6 +83,7 @@ def run_study(
             return 130
         left = study.missing()
         build_report(study.folder)
+        (study.folder / PARTIAL).unlink(missing_ok=True)
         _announce(study, left, time.monotonic() - started)
         return 1 if left or status else 0
 
@@ -143,9 +145,10 @@ def _run_missing(study: Study, missing: list[str], jobs: int | None) -> int:
     ]  # fmt: skip
     environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "XDG_CACHE_HOME": str(OUTPUTS / "locks" / "cache")}
     command += ["--prioritize", *(f"runs/{rid}/manifest.json" for rid in _longest(study, missing))]
+    watch = Watch(study.folder, side_by_side=cores)
     child = subprocess.Popen(command, env=environment, cwd=OUTPUTS)
     try:
-        return child.wait()
+        return watch.wait(child)
     except KeyboardInterrupt:
         child.wait()
         raise
@@ -153,9 +156,8 @@ def _run_missing(study: Study, missing: list[str], jobs: int | None) -> int:
 
 def _longest(study: Study, missing: list[str]) -> list[str]:
     """Runs that train longest, to be started first: a long run started last keeps one core waiting for the other."""
-    work = {
-        rid: p.config.parameters.get("steps", 0) * p.config.parameters.get("batch_size", 0) for rid, p in study.runs
-    }
+    asked = {rid: p.config.parameters for rid, p in study.runs}
+    work = {rid: q.get("steps", 0) * q.get("batch_size", 0) * q.get("n_critic", 1) for rid, q in asked.items()}
     return [rid for rid in missing if work[rid] == max(work[r] for r in missing)]
 
 

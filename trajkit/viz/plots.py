@@ -44,7 +44,7 @@ def maps(panels: Mapping[str, Trajectories | None], *, n: int = 250, segments: n
         ax.add_collection(
             LineCollection(lines, colors=[colours[i % 12] for i in range(len(lines))], linewidths=0.6, alpha=0.6)
         )
-    return _done(fig)
+    return finished(fig)
 
 
 def densities(panels: Mapping[str, Trajectories | None], *, cells: int = 64) -> Figure:
@@ -70,7 +70,7 @@ def densities(panels: Mapping[str, Trajectories | None], *, cells: int = 64) -> 
         )
     if image is not None:
         fig.colorbar(image, ax=list(axes), shrink=0.75, label="share of points per cell")
-    return _done(fig)
+    return finished(fig)
 
 
 def rescaled_dots(
@@ -117,7 +117,7 @@ def rescaled_dots(
     axes[-1, 0].set_xlabel("rescaled error: 0 = real against real, 1 = no information (lower is better)")
     handles = [plt.Line2D([], [], color=c, marker="o", ls="", label=name) for name, c in palette.items()]
     fig.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False)
-    return _done(fig)
+    return finished(fig)
 
 
 def _dot(ax: Axes, interval, y: float, colour) -> None:  # type: ignore[no-untyped-def]
@@ -153,23 +153,30 @@ def difference_forest(differences: pd.DataFrame) -> Figure:
         ax.set_xlabel("difference in rescaled error")
         ax.set_yticks(range(len(metrics)), metrics)
     axes[0, 0].set_ylim(len(metrics) - 0.5, -0.5)
-    return _done(fig)
+    return finished(fig)
 
 
 def loss_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
-    """Training loss over steps (running mean of 10 records), one line a repetition, one colour a cell; log scale."""
+    """Training loss over steps (running mean of 10 records), one line a repetition, one colour a cell; dotted where the run failed.
+
+    The scale is logarithmic, and linear around zero where a loss (a critic's) goes below it.
+    """
     fig, ax = plt.subplots(figsize=(8.5, 3.2), layout="constrained")
     palette = sns.color_palette("colorblind", max(1, len(histories)))
+    positive = True
     for (name, history), colour in zip(histories.items(), palette, strict=False):
         groups = history.groupby("replicate") if "replicate" in history else [(0, history)]
         for i, (_, part) in enumerate(groups):
             if "loss" in part:
                 smooth = part["loss"].rolling(10, min_periods=1).mean()
-                ax.plot(part["step"], smooth, color=colour, lw=1, label=name if i == 0 else None)
-    ax.set(xlabel="step (one noisy update or plain update)", ylabel="loss", yscale="log")
+                style = ":" if name.endswith("(failed)") else "-"
+                ax.plot(part["step"], smooth, color=colour, lw=1, ls=style, label=name if i == 0 else None)
+                positive &= bool((smooth.dropna() > 0).all())
+    ax.set(xlabel="step that draws records", ylabel="loss")
+    ax.set_yscale("log") if positive else ax.set_yscale("symlog", linthresh=0.1)
     if histories:
         ax.legend(frameon=False)
-    return _done(fig)
+    return finished(fig)
 
 
 def _row(k: int) -> tuple[Figure, list[Axes]]:
@@ -194,6 +201,7 @@ def _frame(ax: Axes, title: str, bounds: tuple[float, float, float, float]) -> N
     ax.set_yticks([y0, y1], ["0", f"{y1 - y0:.0f} km"])
 
 
-def _done(fig: Figure) -> Figure:
+def finished(fig: Figure) -> Figure:
+    """Close the figure, so that a notebook shows it once, and return it."""
     plt.close(fig)
     return fig

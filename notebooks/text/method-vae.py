@@ -1,0 +1,101 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     notebook_metadata_filter: kernelspec,jupytext,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Variational autoencoder with and without DP-SGD
+#
+# A variational autoencoder (Kingma and Welling 2014) on the two halves of the UNet that the diffusion model uses: an encoder turns
+# a trajectory into a distribution over a few latent numbers, a decoder turns latent numbers into a trajectory of fixed length.
+# Only the decoder is released; it draws its latent numbers from a standard normal. With `regime: private` encoder and decoder are
+# trained by DP-SGD: each trajectory takes part in a step by its own coin, its gradient is clipped, and Gaussian noise is added to
+# the sum. The line that adds the noise is in `trajkit/deep/trainer.py`.
+#
+# The weight of the divergence (`kl_weight`) rises from zero over the first part of the training, so that the encoder is used at
+# all; the report of the release says how many latent units are active, and none would mean that the posterior has collapsed.
+#
+# Run it here as it is (a small model on simulated data, about a minute), change a parameter, or let
+# `python -m trajkit run` execute it for a study.
+
+# %% tags=["parameters"]
+dataset = "city"
+data = None
+dataset_settings = {"people": 120, "days": 3, "seed": 0}
+unit = "trajectory"
+fold = 0
+train_size = None
+seed = 0
+length = 64
+n_release = 200
+parameters = {"regime": "private", "epsilon": 10.0, "steps": 150, "batch_size": 128}
+evaluation = {}
+run_dir = ""
+
+# %%
+from trajkit.study import open_run
+from trajkit.viz import plots
+
+run = open_run(
+    run_dir, method="vae", dataset=dataset, data=data, dataset_settings=dataset_settings, unit=unit, fold=fold,
+    train_size=train_size, seed=seed, length=length, n_release=n_release, parameters=parameters, evaluation=evaluation,
+)
+run.describe()
+
+# %% [markdown]
+# ## Data
+#
+# Every step of the processing, with what it dropped and why.
+
+# %%
+run.drop_report()
+
+# %% [markdown]
+# ## Training
+#
+# The loss is the squared error per coordinate plus the weighted divergence, so it may rise while the weight does.
+
+# %%
+method = run.fit()
+
+# %%
+plots.loss_curves({run.config.parameters["regime"]: run.history(method)})
+
+# %% [markdown]
+# ## Release and guarantee
+
+# %%
+release = run.release(method)
+release.guarantee.in_words()
+
+# %%
+release.report
+
+# %% [markdown]
+# ## Looked at
+#
+# Real test trajectories (public data only) beside released ones.
+
+# %%
+plots.maps({"real (test)": run.real_panel(), "released": release.trajectories})
+
+# %% [markdown]
+# ## Judged
+#
+# Values in each metric's own unit. A question's report rescales them between real data and no information.
+
+# %%
+run.evaluate(release)
+
+# %%
+print(run.finish())

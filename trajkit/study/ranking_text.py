@@ -1,0 +1,84 @@
+"""Sentences of the report on which model is best, made from its figures."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from trajkit.study.cells import label
+from trajkit.study.ranking import USABLE, Pick, Setting, pairwise, pick, settings
+from trajkit.study.results import PRIMARY, StudyResults
+from trajkit.study.text import claims_in_words
+
+SURE = {
+    "clear": "This is sure: it is clearly better than every other model on a primary metric and clearly worse on none",
+    "partly": "This is sure only against a part of the other models",
+    "not clear": "This is not sure: no difference to another model survives the adjustment for the number of tests",
+    "one repetition": "How sure this is cannot be said: one repetition gives no test",
+}
+
+AGAINST = {
+    "clearly better": "clearly better than the {}",
+    "clearly worse": "clearly worse than the {}",
+    "better and worse": "better on one metric and worse on the other than the {}",
+    "no clear difference": "no clear difference to the {}",
+}
+
+
+def comparisons(study: StudyResults) -> list[Setting]:
+    """The settings that the study's plan allows."""
+    return settings(study.runs["cell"])
+
+
+def tests_of(study: StudyResults) -> pd.DataFrame:
+    """Paired tests between models over the primary metrics, in every setting."""
+    if study.test_ratio is None:
+        return pd.DataFrame()
+    return pairwise(study.results, comparisons(study), metrics=PRIMARY, test_ratio=study.test_ratio)
+
+
+def picks(study: StudyResults) -> list[Pick]:
+    """The model to take in each setting that has complete runs of two models."""
+    tests = tests_of(study)
+    return [pick(study.results, s, tests, metrics=PRIMARY) for s in comparisons(study)]
+
+
+def answer(study: StudyResults) -> str:
+    """Which model to pick, when, and how sure; then the verdicts."""
+    if not len(study.results) or study.test_ratio is None:
+        return "**No run is complete, so there is no answer yet.** The reasons are listed under *Runs that failed*."
+    said = [_pick_in_words(p) for p in picks(study)]
+    if not said:
+        said = ["No setting of this study holds two models, so there is nothing to rank."]
+    return "\n\n".join([*said, *claims_in_words(study)])
+
+
+def _pick_in_words(p: Pick) -> str:
+    where = f"**{p.setting[0].upper()}{p.setting[1:]}**: "
+    excluded = "".join(f" The {label(m)} is left out: its guarantee does not hold." for m in p.excluded)
+    if p.model is None:
+        return f"{where}no model can be picked, since no repetition is complete for every model or none has a guarantee that holds.{excluded}"
+    figures = ", ".join(f"{metric} {value:.2f}" for metric, value in p.rescaled.items())
+    text = f"{where}pick the **{label(p.model)}** (rescaled error {figures}; 0 is real data, 1 is no information)."
+    if len(set(p.firsts.values())) > 1:
+        text += f" No model is first on both: {', '.join(f'{label(m)} on {metric}' for metric, m in p.firsts.items())}; the mean of the two decided."
+    others = ", ".join(AGAINST[words].format(label(m)) for m, words in p.against.items())
+    text += f" {SURE[p.sure]}" + (f" ({others})." if others and p.sure != "one repetition" else ".")
+    if not p.usable:
+        text += f" Even it is closer to no information than to real data (above {USABLE}) on a primary metric, so none of the models is good here."
+    return text + excluded
+
+
+def pick_table(study: StudyResults) -> pd.DataFrame:
+    """The picks as a table: setting, model, how sure, and why."""
+    return pd.DataFrame([
+        {
+            "setting": p.setting,
+            "pick": label(p.model) if p.model else "none",
+            "how sure": p.sure,
+            **{f"{metric} (rescaled)": value for metric, value in p.rescaled.items()},
+            "against the others": "; ".join(f"{label(m)}: {words}" for m, words in p.against.items()),
+            "usable": "yes" if p.usable else "no",
+            "left out (no guarantee)": ", ".join(map(label, p.excluded)),
+        }
+        for p in picks(study)
+    ])  # fmt: skip
