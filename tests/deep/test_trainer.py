@@ -29,7 +29,7 @@ def test_rate_1_draws_everybody() -> None:
 
 
 def test_schedule_rises_then_falls_to_zero() -> None:
-    factors = [schedule(s, 100, 0.1) for s in range(100)]
+    factors = [schedule(s, TrainSettings("plain", 100, 0.1, warmup_steps=10)) for s in range(100)]
     assert factors[0] == pytest.approx(0.1) and max(factors) == 1.0 and factors[-1] < 1e-3
     assert factors[9:] == sorted(factors[9:], reverse=True)
 

@@ -42,7 +42,10 @@ class CriticLoss:
         """Whether the loss contains the critic's input gradient."""
         return self.lipschitz == "penalty"
 
-    def at(self, step: int, model: nn.Module) -> None:
+    def begin_step(self, step: int) -> None:
+        """No schedule."""
+
+    def end_step(self, model: nn.Module) -> None:
         """Project the weights, where that keeps the critic Lipschitz."""
         if self.lipschitz == "projection":
             project(model, self.projection)

@@ -68,8 +68,11 @@ class Denoising:
         """Every row holds a record."""
         raise NotImplementedError
 
-    def at(self, step: int, model: nn.Module) -> None:
+    def begin_step(self, step: int) -> None:
         """No schedule."""
+
+    def end_step(self, model: nn.Module) -> None:
+        """No projection."""
 
 
 @torch.no_grad()

@@ -53,8 +53,12 @@ class Objective(Protocol):
         """Return the loss of each of ``free_rows`` rows that hold no record, from draws as for records."""
         ...
 
-    def at(self, step: int, model: nn.Module) -> None:
-        """Called before the step numbered ``step`` (from 0): schedules, projections of the weights."""
+    def begin_step(self, step: int) -> None:
+        """Called before the step numbered ``step`` (from 0): schedules."""
+        ...
+
+    def end_step(self, model: nn.Module) -> None:
+        """Called when the weights have moved: what may be done to them without a look at records (a projection)."""
         ...
 
 
@@ -165,12 +169,13 @@ class Trainer:
 
     def _take_step(self) -> tuple[int, float]:
         started = time.monotonic()
-        self.objective.at(self.step, self.model)
+        self.objective.begin_step(self.step)
         index = poisson_sample(len(self.records), self.settings.sample_rate, self.generators["sampler"])
         drawn = self.objective.draw(len(index), self.generators["draws"])
         total, loss, norms = self._summed_gradient(index, drawn)
         free, free_loss = self._free_gradient()
         self._apply(total, free)
+        self.objective.end_step(self.model)
         self.step += 1
         self.ledger["steps"] += 1
         if self.companion is not None:

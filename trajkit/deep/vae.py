@@ -55,9 +55,12 @@ class Elbo:
         self.latent, self.kl_weight, self.warmup_steps, self.draws = latent, kl_weight, warmup_steps, draws
         self.weight = kl_weight
 
-    def at(self, step: int, model: nn.Module) -> None:
+    def begin_step(self, step: int) -> None:
         """Raise the weight of the divergence linearly from 0."""
         self.weight = self.kl_weight * min(1.0, step / max(1, self.warmup_steps))
+
+    def end_step(self, model: nn.Module) -> None:
+        """No projection."""
 
     def draw(self, records: int, generator: torch.Generator) -> dict[str, Tensor]:
         """Return standard normal draws [records, draws, latent]."""
