@@ -94,7 +94,7 @@ class Claim(BaseModel):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a claim about one model: ``verdict`` in words, the figures it rests on, and why."""
+    """What became of a claim about one model: ``verdict`` in words, the figures it rests on, why, and how far it reaches."""
 
     claim: str
     model: str
@@ -103,6 +103,7 @@ class Verdict:
     verdict: str
     figures: dict[str, str]
     why: str
+    scope: str
 
 
 def read_claims() -> dict[str, Claim]:
@@ -123,9 +124,8 @@ def judge(
         if published and about.published_cell:
             about = about.model_copy(update={"cell": about.published_cell})
         verdict, figures, why = _judge_one(about, results, published, test_ratio)
-        if not published and verdict != NOT_TESTABLE:
-            why = f"{why}; {place}"
-        verdicts.append(Verdict(name, model, claim.statement, claim.made_in, verdict, figures, why))
+        scope = "" if published or verdict == NOT_TESTABLE else place
+        verdicts.append(Verdict(name, model, claim.statement, claim.made_in, verdict, figures, why, scope))
     return verdicts
 
 

@@ -7,7 +7,6 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -26,6 +25,7 @@ class Watch:
 
     def __init__(self, folder: Path, *, side_by_side: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.folder, self.side_by_side, self.clock = folder, side_by_side, clock
+        self.begun = time.time()  # a failure noted before is about to be tried again
         self.seen = set(StudyResults(folder).complete["run_id"])
         self.written = clock() - WRITE_EVERY_S
 
@@ -46,7 +46,7 @@ class Watch:
         if done == self.seen:
             return
         self.seen, self.written = done, self.clock()
-        line = in_one_line(study, self.side_by_side)
+        line = in_one_line(study, self.side_by_side, since=self.begun)
         path = self.folder / PARTIAL
         try:
             if study.plan["private"]:
@@ -58,30 +58,34 @@ class Watch:
         print(f"{line}: {path}", flush=True)
 
 
-def in_one_line(study: StudyResults, side_by_side: int) -> str:
-    """How many runs are complete, how many failed, and about how long the others will take."""
+def in_one_line(study: StudyResults, side_by_side: int, *, since: float) -> str:
+    """How many runs are complete, how many failed ``since`` (seconds since 1970), and about how long the others will take."""
     runs = study.runs.drop_duplicates("run_id")
-    failed = sum(1 for rid in runs.loc[~runs["complete"], "run_id"] if (_folder(rid) / "FAILED.json").is_file())
-    seconds = seconds_left(study, side_by_side)
+    failed = runs[~runs["complete"] & runs["run_id"].map(lambda rid: _failed_since(rid, since))]
+    waiting = runs[~runs["complete"] & ~runs["run_id"].isin(failed["run_id"])]
+    seconds = seconds_left(study, waiting, side_by_side)
     when = "" if seconds is None else f", about {max(1, round(seconds / 60))} min left"
-    said = f" ({failed} failed)" if failed else ""
+    said = f" ({len(failed)} failed)" if len(failed) else ""
     return f"{int(runs['complete'].sum())} of {len(runs)} runs{said}{when}"
 
 
-def seconds_left(study: StudyResults, side_by_side: int) -> float | None:
-    """Seconds that the runs not yet done will take, by the wall time of complete ones of the same cell, else the same method,
+def seconds_left(study: StudyResults, waiting: pd.DataFrame, side_by_side: int) -> float | None:
+    """Seconds that the runs ``waiting`` will take, by the wall time of complete ones of the same cell, else the same method,
     else all that train; None while there is none to go by."""
-    runs = study.runs.drop_duplicates("run_id")
-    done = runs[runs["complete"]].copy()
+    done = study.complete.drop_duplicates("run_id")
     if not len(done):
         return None
-    done["wall_s"] = [study.read(rid, "manifest.json")["wall_s"] for rid in done["run_id"]]
+    done = done.assign(wall_s=[study.read(rid, "manifest.json")["wall_s"] for rid in done["run_id"]])
     by_cell, by_method = done.groupby("cell")["wall_s"].mean(), done.groupby("method")["wall_s"].mean()
     trained = done.loc[~done["method"].isin(BASELINES), "wall_s"]
     other = float(trained.mean() if len(trained) else done["wall_s"].mean())
-    waiting = runs[~runs["complete"] & ~runs["run_id"].map(lambda rid: (_folder(rid) / "FAILED.json").is_file())]
     expected = [by_cell.get(r.cell, by_method.get(r.method, other)) for r in waiting.itertuples()]
     return float(sum(expected)) / max(1, min(side_by_side, len(expected)))
+
+
+def _failed_since(rid: str, since: float) -> bool:
+    note = OUTPUTS / "runs" / rid / "FAILED.json"
+    return note.is_file() and note.stat().st_mtime >= since
 
 
 def page(study: StudyResults, line: str) -> str:
@@ -102,7 +106,3 @@ def page(study: StudyResults, line: str) -> str:
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="60"><title>{title}</title></head>'
         f"<body style='font-family: sans-serif'><h1>{title}</h1><p>{html.escape(line)}.</p>{tidy(table, index=True).to_html()}<p>{note}</p></body></html>"
     )
-
-
-def _folder(rid: Any) -> Path:
-    return OUTPUTS / "runs" / str(rid)

@@ -262,7 +262,7 @@ class StudyResults:
                 "model": label(v.model),
                 "verdict": v.verdict,
                 "figures": "; ".join(f"{name}: {text}" for name, text in v.figures.items()),
-                "why": v.why,
+                "why": "; ".join(filter(None, (v.why, v.scope))),
             }
             for v in self.verdicts()
         ]

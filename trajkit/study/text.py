@@ -37,12 +37,16 @@ def claims_in_words(study: StudyResults) -> list[str]:
     for name in dict.fromkeys(v.claim for v in verdicts):
         own = [v for v in verdicts if v.claim == name]
         tested = [v for v in own if v.verdict != NOT_TESTABLE]
-        missing += [f"{name} for {label(v.model)} ({v.why})" for v in own if v.verdict == NOT_TESTABLE]
+        if len(tested) < len(own):
+            missing.append(f"{name} for {', '.join(label(v.model) for v in own if v not in tested)}")
         if tested:
             said = "; ".join(f"{label(v.model)}: **{v.verdict}**, since {v.why}" for v in tested)
-            lines.append(f"**{name}** ({own[0].statement.rstrip('.')}): {said}.")
+            scope = f" {tested[0].scope[0].upper()}{tested[0].scope[1:]}." if tested[0].scope else ""
+            lines.append(f"**{name}** ({own[0].statement.rstrip('.')}). {said[0].upper()}{said[1:]}.{scope}")
     if missing:
-        lines.append(f"Not testable here: {'; '.join(missing)}.")
+        lines.append(
+            f"Not testable here, since cells are missing or incomplete: {'; '.join(missing)}. *Verdicts* names the cells."
+        )
     return lines
 
 
