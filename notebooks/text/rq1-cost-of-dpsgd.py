@@ -83,7 +83,7 @@ tidy(study.drop_report())
 
 # %%
 for model in study.models if len(study.results) else []:
-    display(Markdown(f"**{label(model)}**"))
+    display(Markdown(f"*{label(model)}*"))
     display(plots.rescaled_dots(study.results, test_ratio=study.test_ratio, cells=study.cells_of(model)))
 
 # %% [markdown]
@@ -108,7 +108,7 @@ tidy(study.summary(value="value"), index=True)
 for model in study.models:
     differences = study.differences(effects(model))
     if len(differences):
-        display(Markdown(f"**{label(model)}**"), plots.difference_forest(differences), tidy(differences))
+        display(Markdown(f"*{label(model)}*"), plots.difference_forest(differences), tidy(differences))
 
 # %% [markdown]
 # ### Against epsilon, and against the size of the training set
@@ -155,7 +155,7 @@ display(plots.densities(panels))
 
 # %%
 for model in study.models:
-    display(Markdown(f"**{label(model)}**"), plots.loss_curves(study.histories(model)))
+    display(Markdown(f"*{label(model)}*"), plots.loss_curves(study.histories(model)))
 
 # %% [markdown]
 # Latent units that the VAE uses, the fewest of all repetitions; none would mean that its posterior has collapsed.

@@ -34,7 +34,7 @@ study_dir = ""
 from IPython.display import Markdown, display
 
 from trajkit.study import ranking, ranking_text
-from trajkit.study.cells import label, mapped
+from trajkit.study.cells import MODELS, label, mapped
 from trajkit.study.costs import cost_table, parameter_table
 from trajkit.study.results import PRIMARY, StudyResults
 from trajkit.study.tables import metric_table, tidy
@@ -87,7 +87,7 @@ tidy(study.drop_report())
 # %%
 known = study.test_ratio is not None
 errors = ranking.errors(study.results, settings, metrics=PRIMARY, test_ratio=study.test_ratio) if known else study.summary()
-tidy(errors, index=True)
+tidy(errors.rename(columns=label), index=True)
 
 # %% [markdown]
 # ### Ranks
@@ -111,7 +111,7 @@ tidy(ranking.mean_ranks(table).rename(columns=label), index=True, precision=2)
 # Mean of the paired difference a - b in rescaled error, with its 95 % interval and the p-value before and after Holm.
 
 # %%
-tidy(tests)
+tidy(tests.replace(MODELS))
 
 # %% [markdown]
 # ### All metrics
@@ -141,7 +141,7 @@ display(plots.densities(panels))
 
 # %%
 for model in study.models:
-    display(Markdown(f"**{label(model)}**"), plots.loss_curves(study.histories(model)))
+    display(Markdown(f"*{label(model)}*"), plots.loss_curves(study.histories(model)))
 
 # %% [markdown]
 # ## Guarantees

@@ -61,11 +61,16 @@ def test_guarantees_say_what_holds(outputs: Path) -> None:
     said = {
         r["cell"]: json.loads((outputs / "runs" / r["run_id"] / "guarantee.json").read_text()) for r in plan["runs"]
     }
-    assert {cell for cell, g in said.items() if g["holds"]} == {"uniform", "straight", "private"}
-    private = said["private"]
+    assert {cell for cell, g in said.items() if g["holds"]} == {
+        "uniform",
+        "straight",
+        "diffusion-private",
+        "gan-private",
+    }
+    private = said["diffusion-private"]
     assert 9.0 < private["epsilon"] <= 10.0 and private["unit"] == "trajectory" and private["adjacency"] == "add-remove"
     assert private["rng"].startswith("seeded") and private["parts"][0]["details"]["steps"] == 30
-    assert said["plain"]["epsilon"] == "inf" and said["plain"]["reason"]
+    assert said["diffusion-plain"]["epsilon"] == "inf" and said["diffusion-plain"]["reason"]
 
 
 def test_a_second_call_does_nothing(outputs: Path) -> None:
@@ -83,7 +88,9 @@ def test_the_numbers_are_the_committed_ones(outputs: Path) -> None:
     results = pd.read_csv(outputs / "rq1" / "smoke-city" / "results.csv").set_index(["cell", "metric"])["value"]
     expected = pd.read_csv(EXPECTED).set_index(["cell", "metric"])["value"]
     assert set(results.index) == set(expected.index)
-    tolerance = expected.index.get_level_values("cell").map(lambda c: 0.1 if c in ("plain", "private") else 1e-3)
+    tolerance = expected.index.get_level_values("cell").map(
+        lambda c: 1e-3 if c in ("real", "uniform", "straight") else 0.1
+    )
     off = (results.reindex(expected.index) - expected).abs() > tolerance * expected.abs()
     assert not off.any(), (
         f"changed: {results.reindex(expected.index)[off].to_dict()} (expected {expected[off].to_dict()})"

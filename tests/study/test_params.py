@@ -8,7 +8,9 @@ import pytest
 
 from trajkit.errors import ParameterError
 from trajkit.parameters import checked
-from trajkit.study.params import PROFILES, Profile, Question, plan_runs, read_question, select_profile
+from trajkit.study.cells import MODELS
+from trajkit.study.claims import read_claims
+from trajkit.study.params import PROFILES, PlannedRun, Profile, Question, plan_runs, read_question, select_profile
 
 
 def _profile(**changes: Any) -> Profile:
@@ -21,23 +23,78 @@ def _cell(**changes: Any) -> list[dict[str, Any]]:
     return [{"name": "d", "method": "diffusion", "parameters": {"regime": "private", "epsilon": 10.0}, **changes}]
 
 
-def test_every_question_file_is_valid_and_knows_its_profiles() -> None:
-    question = read_question("rq1")
+@pytest.mark.parametrize("name", ["rq1", "rq3"])
+def test_every_question_file_is_valid_and_knows_its_profiles(name: str) -> None:
+    question = read_question(name)
     assert tuple(question.profiles) == PROFILES
-    for name in question.profiles:
-        runs = plan_runs(select_profile(question, name), dataset="city")
+    assert set(question.claims) <= set(read_claims())
+    for profile in question.profiles:
+        runs = plan_runs(select_profile(question, profile), dataset="city")
         assert runs
         assert len({(r.cell, r.replicate) for r in runs}) == len(runs)
 
 
-def test_regimes_of_a_profile_differ_in_one_thing_only() -> None:
-    for profile in read_question("rq1").profiles.values():
-        runs = {r.cell: r.config.parameters for r in plan_runs(profile, dataset="city", seeds=1)}
-        allowed = {"regime", "epsilon", "noise_multiplier", "delta"}
-        for cell in ("clipped", "private"):
-            if cell in runs:
-                differs = {k for k in runs["plain"] if runs["plain"][k] != runs[cell][k]}
-                assert differs <= allowed, f"{cell} also differs in {differs - allowed}"
+def _cells(question: str, profile: str) -> dict[str, PlannedRun]:
+    return {r.cell: r for r in plan_runs(select_profile(read_question(question), profile), dataset="city", seeds=1)}
+
+
+@pytest.mark.parametrize("question", ["rq1", "rq3"])
+@pytest.mark.parametrize("profile", PROFILES)
+def test_regimes_of_a_model_differ_in_one_thing_only(question: str, profile: str) -> None:
+    runs = _cells(question, profile)
+    for cell, run in runs.items():
+        model, _, rest = cell.partition("-")
+        assert run.config.method == model
+        if not rest or rest.startswith("published") or f"{model}-plain" not in runs:
+            continue
+        plain, own = runs[f"{model}-plain"].config.parameters, run.config.parameters
+        differs = {k for k in own if plain[k] != own[k]}
+        allowed = {"steps"} if rest == "plain-long" else {"regime", "epsilon"}
+        assert differs <= allowed, f"{cell} also differs in {differs - allowed}"
+        assert own["regime"] == rest.split("-")[0]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_questions_share_their_runs(profile: str) -> None:
+    one, three = (
+        {(r.cell, r.replicate): r.config for r in plan_runs(select_profile(read_question(q), profile), dataset="city")}
+        for q in ("rq1", "rq3")
+    )
+    shared = set(one) & set(three)
+    assert {"real", "uniform", "straight", "diffusion-private"} <= {cell for cell, _ in shared}
+    assert {cell for cell, _ in set(three) - shared} <= {"vae-private", "gan-published-plain", "gan-published-private"}
+    for key in shared:
+        assert one[key] == three[key], f"{key} differs between rq1 and rq3: they must be the same run"
+
+
+@pytest.mark.parametrize("profile", ["quick", "full", "paper"])
+def test_the_published_protocol_sees_as_many_batches_with_and_without_dp(profile: str) -> None:
+    runs = _cells("rq3", profile)
+    plain, private, ours = (
+        runs[f"gan-{n}"].config.parameters for n in ("published-plain", "published-private", "private")
+    )
+    assert (plain["n_critic"], private["n_critic"], private["dp_target"]) == (5, 1, "generator")
+    assert private["steps"] == 5 * plain["steps"]
+    assert ours["dp_target"] == "critic"
+    differs = {k for k in plain if plain[k] != private[k]}
+    assert differs == {"n_critic", "steps", "dp_target", "regime", "epsilon"}
+
+
+def test_full_holds_what_the_ablations_need() -> None:
+    runs = _cells("rq1", "full")
+    for model in MODELS:
+        for suffix in ("", "-small"):
+            asked = {
+                r.config.parameters["epsilon"] for c, r in runs.items()
+                if c.startswith(f"{model}-private{suffix}-epsilon") or c == f"{model}-private{suffix}"
+            }  # fmt: skip
+            assert asked == {1.0, 2.0, 5.0, 10.0} and f"{model}-clipped{suffix}" in runs
+        sizes = [runs[f"{model}-private{s}"].config.train_size for s in ("", "-n-8000", "-n-4000", "-small")]
+        assert sizes == [None, 8000, 4000, 1600]
+
+
+def test_smoke_is_small() -> None:
+    assert all(len(_cells(q, "smoke")) <= 6 for q in ("rq1", "rq3"))
 
 
 def test_plan_completes_defaults_and_pairs_seed_with_fold() -> None:

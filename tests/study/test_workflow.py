@@ -69,7 +69,7 @@ BASE = [_cell("real", "real"), _cell("uniform", "uniform")]
 
 
 def test_a_failing_run_leaves_a_hole_and_the_rest_goes_on(tmp_path: Path) -> None:
-    broken = _cell("private", "diffusion", **{**SMALL, "batch_size": 5000})
+    broken = _cell("diffusion-private", "diffusion", **{**SMALL, "batch_size": 5000})
     question = _question(tmp_path, [*BASE, broken])
     outputs = tmp_path / "outputs"
     first = _study(outputs, str(question))
@@ -78,7 +78,7 @@ def test_a_failing_run_leaves_a_hole_and_the_rest_goes_on(tmp_path: Path) -> Non
     assert "fewer than batch_size 5000" in first.stdout
     folder = outputs / "q" / "smoke-city"
     plan = json.loads((folder / "plan.json").read_text())
-    failed = outputs / "runs" / next(r["run_id"] for r in plan["runs"] if r["cell"] == "private")
+    failed = outputs / "runs" / next(r["run_id"] for r in plan["runs"] if r["cell"] == "diffusion-private")
     assert (failed / "executed.ipynb").is_file() and not (failed / "manifest.json").exists()
     assert json.loads((failed / "FAILED.json").read_text())["error"] == "RunFailedError"
     results = pd.read_csv(folder / "results.csv")
@@ -92,6 +92,7 @@ def test_a_failing_run_leaves_a_hole_and_the_rest_goes_on(tmp_path: Path) -> Non
     second, third = _study(outputs, str(question)), _study(outputs, str(question))
     assert (second.returncode, third.returncode) == (0, 0)
     assert "nothing to do" in third.stdout
+    assert not (folder / "partial.html").exists()
     assert {p: p.stat().st_mtime_ns for p in (outputs / "runs").glob("*/manifest.json")} == before
 
 
@@ -112,7 +113,7 @@ def _run(params: Path, outputs: Path) -> subprocess.Popen[bytes]:
 
 
 def test_killed_in_the_middle_of_training_it_ends_with_the_same_metrics(tmp_path: Path) -> None:
-    cell = _cell("private", "diffusion", **{**SMALL, "steps": 150, "checkpoint_every_s": 0.0})
+    cell = _cell("diffusion-private", "diffusion", **{**SMALL, "steps": 150, "checkpoint_every_s": 0.0})
     question = _question(tmp_path, [cell])
     straight, killed = tmp_path / "a", tmp_path / "b"
     whole, cut = _plan_one(straight, question), _plan_one(killed, question)
@@ -193,7 +194,7 @@ def _drop_table(html: str) -> str:
 
 def test_when_every_run_fails_the_report_says_so(tmp_path: Path) -> None:
     outputs = tmp_path / "outputs with a space"
-    question = _question(tmp_path, [_cell("private", "diffusion", **{**SMALL, "batch_size": 5000})])
+    question = _question(tmp_path, [_cell("diffusion-private", "diffusion", **{**SMALL, "batch_size": 5000})])
     done = _study(outputs, str(question))
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stdout + done.stderr
     html = (outputs / "q" / "smoke-city" / "report.html").read_text()

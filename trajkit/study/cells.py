@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-MODELS = {"diffusion": "diffusion", "vae": "VAE", "gan": "GAN"}
+MODELS = {"diffusion": "diffusion model", "vae": "VAE", "gan": "GAN"}
 BASELINES = ("real", "uniform", "straight")
 _SERIES = re.compile(r"-(epsilon|n|init)(-|$)")
 

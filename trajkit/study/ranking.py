@@ -166,8 +166,10 @@ def _holds(results: pd.DataFrame, cell: str) -> bool:
 
 
 def _compared(tests: pd.DataFrame, best: str, other: str) -> str:
-    """How ``best`` compares with ``other``: clearly better, clearly worse, better and worse, or no clear difference."""
+    """How ``best`` compares with ``other``: clearly better, clearly worse, better and worse, no clear difference, or no test."""
     between = tests[tests["a"].isin([best, other]) & tests["b"].isin([best, other])]
+    if between["p"].isna().all():
+        return "no test"
     won, lost = (between["better"] == best).any(), (between["better"] == other).any()
     if won:
         return "better and worse" if lost else "clearly better"

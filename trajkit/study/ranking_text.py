@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from trajkit.study.cells import label
-from trajkit.study.ranking import USABLE, Pick, Setting, pairwise, pick, settings
+from trajkit.study.ranking import USABLE, Pick, Setting, mean_ranks, pairwise, pick, rank_table, settings
 from trajkit.study.results import PRIMARY, StudyResults
 from trajkit.study.text import claims_in_words
 
@@ -21,6 +21,7 @@ AGAINST = {
     "clearly worse": "clearly worse than the {}",
     "better and worse": "better on one metric and worse on the other than the {}",
     "no clear difference": "no clear difference to the {}",
+    "no test": "no test against the {}",
 }
 
 
@@ -46,7 +47,8 @@ def answer(study: StudyResults) -> str:
     """Which model to pick, when, and how sure; then the verdicts."""
     if not len(study.results) or study.test_ratio is None:
         return "**No run is complete, so there is no answer yet.** The reasons are listed under *Runs that failed*."
-    said = [_pick_in_words(p) for p in picks(study)]
+    ranks = rank_table(study.results, comparisons(study))
+    said = [_pick_in_words(p) + _elsewhere(p, ranks) for p in picks(study)]
     if not said:
         said = ["No setting of this study holds two models, so there is nothing to rank."]
     return "\n\n".join([*said, *claims_in_words(study)])
@@ -66,6 +68,22 @@ def _pick_in_words(p: Pick) -> str:
     if not p.usable:
         text += f" Even it is closer to no information than to real data (above {USABLE}) on a primary metric, so none of the models is good here."
     return text + excluded
+
+
+def _elsewhere(p: Pick, ranks: pd.DataFrame) -> str:
+    """Where another model leads on a level that decides nothing."""
+    table = mean_ranks(ranks[ranks["setting"] == p.setting].loc[lambda t: ~t["model"].isin(p.excluded)])
+    said = []
+    for level in ("trajectory", "road"):
+        if p.model is None or (p.setting, level) not in table.index:
+            continue
+        row = table.loc[(p.setting, level)]
+        first = str(row.idxmin())
+        if row[first] < row[p.model]:
+            said.append(
+                f"on the {level} level the {label(first)} (mean rank {row[first]:.1f} against {row[p.model]:.1f})"
+            )
+    return f" Elsewhere another model leads, descriptively: {'; '.join(said)}." if said else ""
 
 
 def pick_table(study: StudyResults) -> pd.DataFrame:
