@@ -46,11 +46,12 @@ def against_size(study: StudyResults, *, metrics: tuple[str, ...] = PRIMARY) -> 
 
 def _points(study: StudyResults, chosen: pd.DataFrame, model: str, size: str, metrics: tuple[str, ...]) -> pd.DataFrame:
     rows = []
-    for (metric, x), group in chosen[chosen["metric"].isin(metrics)].groupby(["metric", "x"], sort=True):
-        values = group["rescaled"].dropna()
-        if len(values) and study.test_ratio:
-            i = corrected_interval(values, test_ratio=study.test_ratio)
-            rows.append((label(model), size, metric, float(x), i.mean, i.low, i.high, i.k))
+    for metric in metrics:
+        for x, group in chosen[chosen["metric"] == metric].groupby("x"):
+            values = group["rescaled"].dropna()
+            if len(values) and study.test_ratio:
+                i = corrected_interval(values, test_ratio=study.test_ratio)
+                rows.append((label(model), size, metric, float(str(x)), i.mean, i.low, i.high, i.k))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

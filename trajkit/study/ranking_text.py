@@ -47,11 +47,28 @@ def answer(study: StudyResults) -> str:
     """Which model to pick, when, and how sure; then the verdicts."""
     if not len(study.results) or study.test_ratio is None:
         return "**No run is complete, so there is no answer yet.** The reasons are listed under *Runs that failed*."
-    ranks = rank_table(study.results, comparisons(study))
-    said = [_pick_in_words(p) + _elsewhere(p, ranks) for p in picks(study)]
+    found, ranks = picks(study), rank_table(study.results, comparisons(study))
+    if not found:
+        return "\n\n".join(
+            ["No setting of this study holds two models, so there is nothing to rank.", *claims_in_words(study)]
+        )
+    scale = "Errors are on the scale where real data scores 0 and no information scores 1; a pick has the lowest mean of SWD and JSD."
+    said = [_pick_in_words(p) + _elsewhere(p, ranks) for p in found]
+    return "\n\n".join([_in_short(found), scale, *said, *claims_in_words(study)])
+
+
+def _in_short(found: list[Pick]) -> str:
+    """One sentence: the pick without DP, at the models' own budget where that was run, and the pick under DP."""
+    plain = next((p for p in found if p.setting.startswith("plain") and p.model), None)
+    private = next((p for p in found if p.setting.startswith("private") and p.model), None)
+    said = [
+        f"{where} ({p.setting}) the **{label(p.model)}** (how sure: {p.sure}{'' if p.usable else '; none is good'})"
+        for where, p in (("without DP", plain), ("under DP", private))
+        if p and p.model
+    ]
     if not said:
-        said = ["No setting of this study holds two models, so there is nothing to rank."]
-    return "\n\n".join([*said, *claims_in_words(study)])
+        return "**No model can be picked yet.**"
+    return f"**In short**: pick {', and '.join(said)}."
 
 
 def _pick_in_words(p: Pick) -> str:
@@ -60,7 +77,7 @@ def _pick_in_words(p: Pick) -> str:
     if p.model is None:
         return f"{where}no model can be picked, since no repetition is complete for every model or none has a guarantee that holds.{excluded}"
     figures = ", ".join(f"{metric} {value:.2f}" for metric, value in p.rescaled.items())
-    text = f"{where}pick the **{label(p.model)}** (rescaled error {figures}; 0 is real data, 1 is no information)."
+    text = f"{where}pick the **{label(p.model)}** ({figures})."
     if len(set(p.firsts.values())) > 1:
         text += f" No model is first on both: {', '.join(f'{label(m)} on {metric}' for metric, m in p.firsts.items())}; the mean of the two decided."
     others = ", ".join(AGAINST[words].format(label(m)) for m, words in p.against.items())
