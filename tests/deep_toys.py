@@ -81,3 +81,16 @@ def toy_trainer(
 def weights(trainer: Trainer) -> Tensor:
     """All weights and averaged weights in one vector."""
     return torch.cat([p.detach().flatten() for p in [*trainer.parameters, *trainer.ema]])
+
+
+SMALL_CONFIG: dict[str, object] = {
+    "length": LENGTH,
+    "channels": 8,
+    "channel_multipliers": (1, 2),
+    "groups": 2,
+    "attention": False,
+    "latent": 4,
+    "batch_size": 8,
+    "steps": 6,
+    "physical_batch": 4,
+}  # the smallest networks whose decoder meets the UNet's size

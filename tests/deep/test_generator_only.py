@@ -98,7 +98,7 @@ def _theta(records: Tensor, *, seed: int, noise: float, on: str) -> float:
     )
     trainer = Trainer(Slope(), objective, records, settings, seed=seed, identity="x", companion=player)
     trainer.run()
-    return float(player.load_ema().dense.bias)  # type: ignore[union-attr, arg-type]
+    return float(player.load_ema().dense.bias.detach())  # type: ignore[union-attr, operator]
 
 
 def _lower_bound(without: list[float], with_target: list[float], delta: float) -> float:

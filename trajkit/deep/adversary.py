@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trajkit.deep.engines import bystander, make_engine
+from trajkit.deep.engines import bystander, make_engine, trainable
 from trajkit.deep.trainer import Trainer
 from trajkit.seeds import child_seed
 
@@ -41,7 +41,7 @@ class GeneratorTrainer:
     def __init__(self, generator: nn.Module, latent: int, settings: GeneratorSettings, *, seed: int) -> None:
         self.generator, self.latent, self.settings = generator.train(), latent, settings
         self.engine = make_engine(generator, draws=1, second_order=False, max_grad_norm=settings.max_grad_norm)
-        self.parameters = list(generator.parameters())
+        self.parameters = trainable(generator)
         self.optimizer = torch.optim.AdamW(
             self.parameters, lr=settings.learning_rate, betas=settings.betas, weight_decay=0.0, fused=True
         )

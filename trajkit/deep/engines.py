@@ -32,6 +32,11 @@ class Engine(Protocol):
         ...
 
 
+def trainable(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters that are trained, in the order in which every engine returns their gradients."""
+    return [p for p in model.parameters() if p.requires_grad]
+
+
 def make_engine(model: nn.Module, *, draws: int, second_order: bool, max_grad_norm: float | None) -> Engine:
     """The fastest engine that is exact; without ``max_grad_norm`` nothing is clipped.
 
@@ -47,7 +52,7 @@ class Whole:
     """Autograd over the whole batch."""
 
     def __init__(self, model: nn.Module) -> None:
-        self.model, self.parameters = model, list(model.parameters())
+        self.model, self.parameters = model, trainable(model)
 
     def summed(self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
         values = losses(self.model, inputs) * counts
@@ -66,7 +71,7 @@ class Hooked:
 
     def __init__(self, model: nn.Module, max_grad_norm: float, draws: int) -> None:
         self.network, self.max_grad_norm = RecordGradients(model, draws=draws), max_grad_norm
-        self.parameters = list(model.parameters())
+        self.parameters = trainable(model)
 
     def summed(self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
         values = losses(self.network, inputs) * counts
@@ -85,17 +90,16 @@ class Functional:
 
     def __init__(self, model: nn.Module, max_grad_norm: float) -> None:
         self.model, self.max_grad_norm = model, max_grad_norm
-        self.names = [name for name, p in model.named_parameters() if p.requires_grad]
 
     def summed(self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
-        weights = {name: p.detach() for name, p in self.model.named_parameters()}
+        weights = {name: p.detach() for name, p in self.model.named_parameters() if p.requires_grad}
 
         def one(weights: dict[str, Tensor], row: dict[str, Tensor], count: Tensor) -> Tensor:
             bound = _Bound(self.model, weights)
             return losses(bound, {k: v[None] for k, v in row.items()})[0] * count
 
         samples, values = vmap(grad_and_value(one), in_dims=(None, 0, 0))(weights, inputs, counts)
-        gradients, norms = clip([samples[name].float() for name in self.names], self.max_grad_norm)
+        gradients, norms = clip([g.float() for g in samples.values()], self.max_grad_norm)
         return values.detach(), gradients, norms
 
     def close(self) -> None:

@@ -130,14 +130,16 @@ def _freeze(layer: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Before a layer of `OWN_RULES` runs: autograd shall not compute the batch gradient, which nobody reads, of its weights."""
     if not torch.is_grad_enabled():
         return inputs
-    for p in layer.parameters(recurse=False):
+    frozen = [p for p in layer.parameters(recurse=False) if p.requires_grad]
+    for p in frozen:
         p.requires_grad_(False)
+    layer.__dict__["frozen_by_us"] = frozen
     return tuple(x if x.requires_grad else x.detach().requires_grad_() for x in inputs)
 
 
 def _thaw(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
     """After it ran: Opacus' hooks must find trainable weights."""
-    for p in layer.parameters(recurse=False):
+    for p in layer.__dict__.pop("frozen_by_us", ()):
         p.requires_grad_(True)
 
 

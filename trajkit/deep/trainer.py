@@ -20,7 +20,7 @@ from opacus.grad_sample import GradSampleModule
 from torch import Tensor, nn
 
 from trajkit.deep.checkpoint import load_checkpoint, save_checkpoint
-from trajkit.deep.engines import make_engine
+from trajkit.deep.engines import make_engine, trainable
 from trajkit.deep.progress import Progress
 from trajkit.deep.train_settings import TrainRecord, TrainSettings, Window
 from trajkit.errors import ParameterError, PrivacyAccountingError, RunFailedError
@@ -110,7 +110,7 @@ class Trainer:
             second_order=objective.second_order,
             max_grad_norm=None if settings.regime == "plain" else settings.max_grad_norm,
         )
-        self.parameters = [p for p in self.model.parameters() if p.requires_grad]
+        self.parameters = trainable(self.model)
         self.optimizer = torch.optim.AdamW(
             self.parameters, lr=settings.learning_rate, betas=settings.betas, weight_decay=settings.weight_decay, fused=True
         )
