@@ -148,6 +148,15 @@ def test_without_road_metrics_it_is_not_testable() -> None:
     assert found.verdict == NOT_TESTABLE and "in ORP" in found.why
 
 
+@pytest.mark.parametrize(
+    "claim", [C2, _claim(rule="coarse-survives", metrics=["SWD"], fine=["JSD"], low=0.5, high=None)]
+)
+def test_without_a_scale_it_is_not_testable(claim: Claim) -> None:
+    results = _results({"vae-private": LOW, "vae-plain": LOW}).assign(rescaled=np.nan)
+    (found,) = judge("C", claim, results, dataset="porto", profile="paper", test_ratio=0.25)
+    assert found.verdict == NOT_TESTABLE and "no rescaled value" in found.why
+
+
 def test_a_missing_cell_is_not_testable() -> None:
     only = _results({"vae-plain": [1.0, 2.0]})
     (found,) = judge("C", C1, only, dataset="porto", profile="paper", test_ratio=0.25)

@@ -139,6 +139,14 @@ def _judge_one(claim: Claim, results: pd.DataFrame, published: bool, test_ratio:
             why += f" in {', '.join(empty)}"
         return NOT_TESTABLE, {}, why
     level = 1 - (1 - claim.confidence) / len(wanted)
+    if claim.rule == "coarse-survives" or (claim.rule == "unusable" and published):
+        pairs = {m: p.dropna() for m, p in pairs.items()}
+        if any(not len(p) for p in pairs.values()):
+            return (
+                NOT_TESTABLE,
+                {},
+                "a metric has no rescaled value here: real data scores no better than no information",
+            )
     if claim.rule == "coarse-survives":
         return _coarse_survives(pairs, claim, published, test_ratio, level)
     ratios = {m: paired_ratio(p["value_a"], p["value_b"], test_ratio=test_ratio, level=level) for m, p in pairs.items()}
@@ -223,12 +231,9 @@ def _coarse_survives(
     pairs: dict[str, pd.DataFrame], claim: Claim, published: bool, test_ratio: float, level: float
 ) -> Found:
     border, (yes, no) = claim.low or 0.0, _words(published)
-    known = {m: p.dropna(subset=["rescaled_a", "rescaled_b"]) for m, p in pairs.items()}
-    if any(not len(p) for p in known.values()):
-        return NOT_TESTABLE, {}, "a metric has no rescaled value here"
-    reached = _rescaled(known, test_ratio, level)
+    reached = _rescaled(pairs, test_ratio, level)
     lost = {
-        m: paired_difference(known[m]["rescaled_a"], known[m]["rescaled_b"], test_ratio=test_ratio) for m in claim.fine
+        m: paired_difference(pairs[m]["rescaled_a"], pairs[m]["rescaled_b"], test_ratio=test_ratio) for m in claim.fine
     }
     figures = {m: f"rescaled {i}" for m, i in reached.items()}
     figures |= {f"{m} against {claim.against}": f"difference {d}" for m, d in lost.items()}
