@@ -107,6 +107,23 @@ def test_a_study_that_varies_nothing_has_no_curves(tmp_path: Path, monkeypatch: 
     assert "No setting of this study holds two models" in ranking_text.answer(study)
 
 
+def test_where_every_run_failed_there_is_a_reason_and_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = {f"{m}-private": {"rescaled": [None, None], "parameters": _private()} for m in ("vae", "gan")}
+    study = StudyResults(made.study(tmp_path, monkeypatch, cells))
+    for table in (
+        against_epsilon(study),
+        against_size(study),
+        cost_table(study),
+        parameter_table(study),
+        latent_table(study),
+    ):
+        assert not len(table)
+    assert "No run is complete" in text.answer(study) and "No run is complete" in ranking_text.answer(study)
+    assert set(ranking_text.pick_table(study)["pick"]) == {"none"} and not len(ranking_text.tests_of(study))
+    assert set(study.verdict_table()["verdict"]) == {"not testable at this profile"}
+    assert len(study.holes()) == 4 and set(study.histories("gan")) == {"gan-private (failed)"}
+
+
 def test_exact_sizes_of_private_data_are_not_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = {
         **made.baselines(2),

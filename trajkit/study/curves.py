@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import pandas as pd
 
@@ -24,7 +23,7 @@ def against_epsilon(study: StudyResults, *, metrics: tuple[str, ...] = PRIMARY) 
     for model in study.models:
         for size, suffix in ((WHOLE, ""), (SMALL, "-small")):
             pattern = rf"{model}-(private{suffix}(-epsilon-[\d.]+)?|clipped{suffix})"
-            chosen = study.results[study.results["cell"].map(lambda c, p=pattern: bool(re.fullmatch(p, c)))]
+            chosen = study.results[study.results["cell"].astype(str).str.fullmatch(pattern)]
             parts.append(_points(study, chosen.assign(x=chosen["target_epsilon"]), model, size, metrics))
     table = _joined(parts)
     return table if table.loc[table["x"] < math.inf, "x"].nunique() > 1 else table.iloc[:0]
@@ -36,7 +35,7 @@ def against_size(study: StudyResults, *, metrics: tuple[str, ...] = PRIMARY) -> 
     parts = []
     for model in study.models:
         pattern = rf"{model}-private(-small|-n-\d+)?"
-        chosen = study.results[study.results["cell"].map(lambda c, p=pattern: bool(re.fullmatch(p, c)))]
+        chosen = study.results[study.results["cell"].astype(str).str.fullmatch(pattern)]
         x = chosen["n_train"] if study.may_show_raw else chosen["n_train"].map(lambda n: float(f"{n:.1e}"))
         sizes = chosen.assign(x=x.groupby(chosen["cell"]).transform("median"))
         parts.append(_points(study, sizes, model, "", metrics))
