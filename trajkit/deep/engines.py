@@ -122,9 +122,9 @@ class _Bound(nn.Module):
 def bystander(model: nn.Module, engine: Engine) -> Iterator[nn.Module]:
     """``model`` as part of another network's loss: its per-record hooks stand still."""
     if isinstance(engine, Hooked):
-        engine.network.disable_hooks()
+        engine.network.active = False
     try:
         yield model
     finally:
         if isinstance(engine, Hooked):
-            engine.network.enable_hooks()
+            engine.network.active = True

@@ -1,20 +1,23 @@
-"""Per-record gradients by Opacus hooks, and their clipped sum.
+"""Per-record gradients by hooks, and their clipped sum.
+
+A layer's weights are taken out of autograd while it runs; when the gradient of its output arrives, a rule makes of it and
+of the layer's input one gradient a record. For Conv1d, Linear and GroupNorm the rule is our own: one small matrix product
+a record; other layers use Opacus' rule for their type. Against Opacus' hooks, which this replaces, the batch gradient that
+nobody reads is not computed, nothing is zeroed and copied, and kernels stay in the order in which they were made.
 
 One record may enter the network several times (K noise draws in a row): its gradient is the sum over its draws, taken
-before clipping, so that one record still counts once. For Conv1d, Linear and GroupNorm the sum over positions and draws
-is one matrix product, which makes K draws far cheaper than K per-draw gradients; other layers use Opacus' own rule.
+before clipping, so that one record still counts once.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 
 import torch
 import torch.nn.functional as F
 from opacus.grad_sample import GradSampleModule
-from opacus.grad_sample.functorch import ft_compute_per_sample_gradient
+from opacus.grad_sample.functorch import ft_compute_per_sample_gradient, prepare_layer
 from opacus.validators import ModuleValidator
 from torch import Tensor, nn
 
@@ -31,7 +34,8 @@ REPLACEMENTS = {
     "MultiheadAttention": "opacus.layers.DPMultiheadAttention",
     "InstanceNorm1d": "torch.nn.GroupNorm, or InstanceNorm1d with track_running_stats=False",
 }
-Sampler = Callable[[nn.Module, list[Tensor], Tensor], dict[Tensor, Tensor]]
+# (layer, its input, gradient of its output) -> per-record gradients of its parameters
+Rule = Callable[[nn.Module, Tensor, Tensor], dict[Tensor, Tensor]]
 
 
 def check_supported(model: nn.Module) -> None:
@@ -56,38 +60,59 @@ def check_supported(model: nn.Module) -> None:
         raise ParameterError("DP-SGD cannot train this model: " + "; ".join(map(str, errors)))
 
 
-class RecordGradients(GradSampleModule):
-    """Wrap ``model`` so that ``backward`` leaves ``grad_sample`` [records, *shape] on every parameter.
+class RecordGradients(nn.Module):
+    """Wrap ``model`` so that ``backward`` leaves ``grad_sample`` [records, *shape] on every trained parameter.
 
-    Inputs hold ``draws`` consecutive rows a record; the loss must be a sum over records.
+    Inputs hold ``draws`` consecutive rows a record; the loss must be a sum over records. While ``active`` is false the hooks
+    stand still and the model is an ordinary one.
     """
 
     def __init__(self, model: nn.Module, *, draws: int = 1) -> None:
-        super().__init__(model, batch_first=True, loss_reduction="sum")
-        self.draws = draws
-        self.GRAD_SAMPLERS = _Samplers(GradSampleModule.GRAD_SAMPLERS, draws)
+        super().__init__()
+        self.model, self.draws, self.active = model, draws, True
+        self.handles = []
         for layer in model.modules():
-            if type(layer) in OWN_RULES:
-                self.autograd_grad_sample_hooks += [
-                    layer.register_forward_pre_hook(_freeze),
-                    layer.register_forward_hook(_thaw, prepend=True),
+            if any(p.requires_grad for p in layer.parameters(recurse=False)):
+                rule = _rule(layer, draws)
+                self.handles += [
+                    layer.register_forward_pre_hook(self._before),
+                    layer.register_forward_hook(partial(self._after, rule=rule)),
                 ]
 
-    def backward(self, losses: Tensor) -> None:
-        """Back-propagate the sum of ``losses``; torch's note about layers whose input has no gradient is of no concern here."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Full backward hook is firing")
-            losses.sum().backward()
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Run the model."""
+        return self.model(*inputs)
 
-    def rearrange_grad_samples(
-        self, *, module: nn.Module, backprops: Tensor, loss_reduction: str, batch_first: bool
-    ) -> tuple[list[Tensor], Tensor]:
-        """As in Opacus, but the buffers that it sizes next hold one row a record, not one a draw."""
-        activations, backprops = super().rearrange_grad_samples(
-            module=module, backprops=backprops, loss_reduction=loss_reduction, batch_first=batch_first
-        )
-        module.max_batch_len = len(backprops) // self.draws  # type: ignore[assignment]
-        return activations, backprops
+    def backward(self, losses: Tensor) -> None:
+        """Back-propagate the sum of ``losses``."""
+        losses.sum().backward()
+
+    def remove_hooks(self) -> None:
+        """Leave the model as it was."""
+        for handle in self.handles:
+            handle.remove()
+
+    def _before(self, layer: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        if self.active and torch.is_grad_enabled():
+            trained = [p for p in layer.parameters(recurse=False) if p.requires_grad]
+            for p in trained:
+                p.requires_grad_(False)
+            layer.__dict__["trained_parameters"] = trained
+
+    def _after(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor, *, rule: Rule) -> None:
+        for p in layer.__dict__.pop("trained_parameters", ()):
+            p.requires_grad_(True)
+        if self.active and torch.is_grad_enabled():
+            if not output.requires_grad:
+                output.requires_grad_()
+            output.register_hook(partial(_capture, layer, inputs[0].detach(), rule))
+
+
+def _capture(layer: nn.Module, x: Tensor, rule: Rule, grads: Tensor) -> None:
+    for p, sample in rule(layer, x, grads).items():
+        if p.requires_grad:
+            before = getattr(p, "grad_sample", None)
+            p.grad_sample = sample if before is None else before + sample  # type: ignore[attr-defined]
 
 
 def clipped_sum(parameters: list[nn.Parameter], max_grad_norm: float) -> tuple[list[Tensor], Tensor]:
@@ -100,9 +125,29 @@ def clipped_sum(parameters: list[nn.Parameter], max_grad_norm: float) -> tuple[l
 
 def clip(samples: list[Tensor], max_grad_norm: float) -> tuple[list[Tensor], Tensor]:
     """The same for per-record gradients [records, *shape] held in a list, one entry a parameter."""
-    norms = torch.stack([s.flatten(1).norm(dim=1) for s in samples]).norm(dim=0)
+    flat = [_parts(s) for s in samples]
+    norms = torch.cat([torch.linalg.vector_norm(f, dim=2) for f in flat]).norm(dim=0)
     scale = (max_grad_norm / norms.clamp(min=1e-12)).clamp(max=1.0)
-    return [torch.einsum("n,n...->...", scale, s) for s in samples], norms
+    sums = [torch.matmul(scale, f) for f in flat]
+    return [_shaped(total, s) for total, s in zip(sums, samples, strict=True)], norms
+
+
+def _parts(sample: Tensor) -> Tensor:
+    """``sample`` [records, *shape] as [parts, records, elements] without a copy; a kernel's taps lie one after the other in memory."""
+    if _by_tap(sample):
+        return sample.permute(3, 0, 1, 2).flatten(2)
+    return sample.flatten(1)[None]
+
+
+def _shaped(total: Tensor, sample: Tensor) -> Tensor:
+    """A sum over records [parts, elements] in the shape of the parameter."""
+    if _by_tap(sample):
+        return total.unflatten(1, sample.shape[1:3]).permute(1, 2, 0).contiguous()
+    return total.reshape(sample.shape[1:])
+
+
+def _by_tap(sample: Tensor) -> bool:
+    return sample.dim() == 4 and sample.stride(3) > sample.stride(0)
 
 
 def _take(p: nn.Parameter) -> Tensor:
@@ -112,39 +157,19 @@ def _take(p: nn.Parameter) -> Tensor:
     return sample
 
 
-class _Samplers(dict):  # type: ignore[type-arg]
-    """Layer type → per-record rule: our own where there is one, else Opacus' per-row rule summed over the draws."""
-
-    def __init__(self, opacus: dict[type, Sampler], draws: int) -> None:
-        super().__init__({kind: partial(rule, draws=draws) for kind, rule in OWN_RULES.items()})
-        self.opacus, self.draws = opacus, draws
-
-    def __contains__(self, kind: object) -> bool:
-        return True
-
-    def __missing__(self, kind: type) -> Sampler:
-        return partial(_summed, rule=self.opacus.get(kind, ft_compute_per_sample_gradient), draws=self.draws)
+def _rule(layer: nn.Module, draws: int) -> Rule:
+    """Our own rule for the type of ``layer``, else Opacus', else `torch.func` on the layer."""
+    if type(layer) in OWN_RULES and (not isinstance(layer, nn.Conv1d) or _plain_conv(layer)):
+        return partial(OWN_RULES[type(layer)], draws=draws)
+    opacus = GradSampleModule.GRAD_SAMPLERS.get(type(layer))
+    if opacus is None:
+        prepare_layer(layer, batch_first=True)
+        opacus = ft_compute_per_sample_gradient
+    return partial(_summed, rule=opacus, draws=draws)
 
 
-def _freeze(layer: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Before a layer of `OWN_RULES` runs: autograd shall not compute the batch gradient, which nobody reads, of its weights."""
-    if not torch.is_grad_enabled():
-        return inputs
-    frozen = [p for p in layer.parameters(recurse=False) if p.requires_grad]
-    for p in frozen:
-        p.requires_grad_(False)
-    layer.__dict__["frozen_by_us"] = frozen
-    return tuple(x if x.requires_grad else x.detach().requires_grad_() for x in inputs)
-
-
-def _thaw(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-    """After it ran: Opacus' hooks must find trainable weights."""
-    for p in layer.__dict__.pop("frozen_by_us", ()):
-        p.requires_grad_(True)
-
-
-def _summed(layer: nn.Module, inputs: list[Tensor], grads: Tensor, *, rule: Sampler, draws: int) -> dict:  # type: ignore[type-arg]
-    return {p: g.unflatten(0, (-1, draws)).sum(1) for p, g in rule(layer, inputs, grads).items()}
+def _summed(layer: nn.Module, x: Tensor, grads: Tensor, *, rule: Callable[..., dict], draws: int) -> dict[Tensor, Tensor]:  # type: ignore[type-arg]
+    return {p: g.unflatten(0, (-1, draws)).sum(1) for p, g in rule(layer, [x], grads).items()}
 
 
 def _by_record(rows: Tensor, draws: int) -> Tensor:
@@ -154,30 +179,39 @@ def _by_record(rows: Tensor, draws: int) -> Tensor:
     return rows.unflatten(0, (-1, draws)).transpose(1, 2).flatten(2)
 
 
-def _conv1d(layer: nn.Conv1d, inputs: list[Tensor], grads: Tensor, *, draws: int) -> dict[Tensor, Tensor]:
-    if layer.groups != 1 or layer.dilation != (1,) or isinstance(layer.padding, str):
-        return _summed(layer, inputs, grads, rule=GradSampleModule.GRAD_SAMPLERS[nn.Conv1d], draws=draws)
+def _plain_conv(layer: nn.Conv1d) -> bool:
+    return layer.groups == 1 and layer.dilation == (1,) and not isinstance(layer.padding, str)
+
+
+def _conv1d(layer: nn.Conv1d, x: Tensor, grads: Tensor, *, draws: int) -> dict[Tensor, Tensor]:
     (size,), (stride,), (pad,) = layer.kernel_size, layer.stride, layer.padding
-    x = inputs[0].to(grads.dtype)
+    x = x.to(grads.dtype)
     if stride > 1:
         cols = F.pad(x, (pad, pad)).unfold(2, size, stride).permute(0, 1, 3, 2).flatten(1, 2)
         g = _by_record(grads, draws)
         weight = torch.bmm(g, _by_record(cols, draws).transpose(1, 2)).unflatten(2, (layer.in_channels, size))
     else:
-        # the draws of a record in one row, each padded to the same width, so that tap k is the row shifted by k
-        width = x.shape[2] + 2 * pad
-        row, g = _by_record(F.pad(x, (pad, pad)), draws), _by_record(F.pad(grads, (0, width - grads.shape[2])), draws)
-        end = row.shape[2] - size + 1
-        taps = [torch.bmm(g[:, :, :end], row[:, :, k : k + end].transpose(1, 2)) for k in range(size)]
-        weight = torch.stack(taps, dim=3)
+        # tap k pairs position t of the output with t + k - pad of the input: what lies outside counts nothing
+        if draws > 1:  # the draws of a record in one row, with room between them
+            width = x.shape[2] + 2 * pad
+            x, g = _by_record(F.pad(x, (pad, pad)), draws), _by_record(F.pad(grads, (0, width - grads.shape[2])), draws)
+            pad = 0
+        else:
+            g = grads
+        kernel = torch.empty(size, len(g), layer.out_channels, layer.in_channels, dtype=g.dtype, device=g.device)
+        for k in range(size):
+            start, end = max(0, pad - k), min(g.shape[2], x.shape[2] + pad - k)
+            taken = x[:, :, start + k - pad : end + k - pad]
+            torch.bmm(g[:, :, start:end], taken.transpose(1, 2), out=kernel[k])
+        weight = kernel.permute(1, 2, 3, 0)
     out: dict[Tensor, Tensor] = {layer.weight: weight}
     if layer.bias is not None:
         out[layer.bias] = g.sum(2)
     return out
 
 
-def _linear(layer: nn.Linear, inputs: list[Tensor], grads: Tensor, *, draws: int) -> dict[Tensor, Tensor]:
-    x = inputs[0].to(grads.dtype).reshape(len(grads) // draws, -1, layer.in_features)
+def _linear(layer: nn.Linear, x: Tensor, grads: Tensor, *, draws: int) -> dict[Tensor, Tensor]:
+    x = x.to(grads.dtype).reshape(len(grads) // draws, -1, layer.in_features)
     g = grads.reshape(len(x), -1, layer.out_features)
     out: dict[Tensor, Tensor] = {layer.weight: torch.bmm(g.transpose(1, 2), x)}
     if layer.bias is not None:
@@ -185,8 +219,8 @@ def _linear(layer: nn.Linear, inputs: list[Tensor], grads: Tensor, *, draws: int
     return out
 
 
-def _group_norm(layer: nn.GroupNorm, inputs: list[Tensor], grads: Tensor, *, draws: int) -> dict[Tensor, Tensor]:
-    normed = F.group_norm(inputs[0].to(grads.dtype), layer.num_groups, eps=layer.eps)
+def _group_norm(layer: nn.GroupNorm, x: Tensor, grads: Tensor, *, draws: int) -> dict[Tensor, Tensor]:
+    normed = F.group_norm(x.to(grads.dtype), layer.num_groups, eps=layer.eps)
     sums = (normed * grads).flatten(2).sum(2), grads.flatten(2).sum(2)
     return {p: s.unflatten(0, (-1, draws)).sum(1) for p, s in zip((layer.weight, layer.bias), sums, strict=True)}
 
