@@ -69,7 +69,7 @@ def test_the_objective_is_squared_error_plus_divergence() -> None:
 
 
 def test_posterior_collapse_is_reported_apart_from_the_guarantee() -> None:
-    crushed = make(kl_weight=1e4, kl_warmup=0.0, steps=80, regime="plain", learning_rate=0.01)
+    crushed = make(kl_weight=1e4, kl_warmup_steps=0, steps=80, regime="plain", learning_rate=0.01)
     hidden = crushed.fit(toy_trajectories(), seed=0).report_["not covered by the guarantee"]
     assert hidden["active latent units"] == 0 and hidden["posterior collapse"] == "posterior collapse"
     free = make(kl_weight=1e-6, steps=80, regime="plain", learning_rate=0.01)

@@ -6,6 +6,8 @@ subtracted again: it is as secret as the records. `finalise_checkpoint` removes 
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,22 @@ def finalise_checkpoint(path: Path, keep_state: bool) -> None:
         if state["companion"] is not None:
             state["companion"].update(dict.fromkeys(SECRET_OF_COMPANION))
     save_checkpoint(path, {**state, "complete": True})
+
+
+def copy_checkpoint(source: Path, target: Path) -> None:
+    """Copy a checkpoint and rename it into place."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f"{target.name}.{os.getpid()}.part")
+    shutil.copyfile(source, temporary)
+    temporary.replace(target)
+
+
+def longest_prefix(shared: Path, steps: int, target: Path) -> None:
+    """Copy to ``target`` the checkpoint ``<shared>-<step>.pt`` with the most steps that is not beyond ``steps``, if there is one."""
+    found = {int(p.stem.rpartition("-")[2]): p for p in shared.parent.glob(f"{shared.name}-*.pt")}
+    usable = [step for step in found if step <= steps]
+    if usable:
+        copy_checkpoint(found[max(usable)], target)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import torch
 from pydantic import Field, field_validator, model_validator
 from torch import Tensor, nn
 
+from trajkit.deep.checkpoint import copy_checkpoint, longest_prefix
 from trajkit.deep.train_settings import TrainSettings
 from trajkit.deep.trainer import Companion, Objective, Trainer
 from trajkit.deep.training_guarantee import Budget, plan, training_guarantee
@@ -136,10 +137,18 @@ class DeepGenerator:
     # ---- the rest is shared -------------------------------------------------------------------------------------
 
     def fit(
-        self, train: Trajectories, *, seed: int, checkpoint: Path | None = None, progress: bool = False
+        self,
+        train: Trajectories,
+        *,
+        seed: int,
+        checkpoint: Path | None = None,
+        prefixes: Path | None = None,
+        progress: bool = False,
     ) -> Self:
         """Train on ``train`` (n trajectories, one record each); resume from ``checkpoint`` where the file exists.
 
+        ``prefixes`` is a folder that trainings share: a plain one with a constant learning rate is the beginning of every
+        longer one, so the longer one goes on from it and ends as if it had been trained alone, bit for bit.
         Raises DataContractError for data that does not fit, and what `Trainer.run` raises; ``history_`` is kept then.
         """
         c = self.config
@@ -160,8 +169,13 @@ class DeepGenerator:
             checkpoint=checkpoint,
             companion=companion,
         )
+        shared = self._shared(train, prefixes, trainer.identity) if checkpoint is not None else None
+        if shared is not None and checkpoint is not None and not checkpoint.exists():
+            longest_prefix(shared, c.record_steps, checkpoint)
         try:
             trainer.run(progress=progress)
+            if shared is not None and checkpoint is not None:
+                copy_checkpoint(checkpoint, shared.with_name(f"{shared.name}-{trainer.step}.pt"))
         finally:
             self.history_ = {k: v for k, v in asdict(trainer.record).items() if isinstance(v, list) and v}
         self.guarantee_ = self._guarantee(trainer, budget)
@@ -256,11 +270,22 @@ class DeepGenerator:
             },
         }
 
+    @property
+    def _begins_longer(self) -> bool:
+        """Whether this training is the beginning of one with more steps."""
+        return self.config.regime == "plain" and self.config.decay == "constant"
+
+    def _shared(self, train: Trajectories, prefixes: Path | None, identity: str) -> Path | None:
+        """Where trainings that begin alike meet; None where they may not: a private set's sampler state is kept nowhere."""
+        if prefixes is None or not self._begins_longer or train.meta.visibility == "private":
+            return None
+        return prefixes / identity[:32]
+
     def _identity(self, seed: int, train: Trajectories) -> str:
         """SHA-256 (hex) of everything that decides a training: parameters, seed, data, version of the module."""
         payload = {
             "method": self.name,
-            "config": self.config.model_dump(mode="json"),
+            "config": self.config.model_dump(mode="json", exclude={"steps"} if self._begins_longer else set()),
             "seed": seed,
             "data": train.fingerprint(),
             "version": self.version,

@@ -318,7 +318,7 @@ def padded(start: int, n: int) -> tuple[Tensor, Tensor]:
 
 def schedule(step: int, settings: TrainSettings) -> float:
     """Factor on the learning rate: a linear rise over the first ``warmup_steps``, then constant or half a cosine to zero."""
-    rise = min(settings.warmup_steps, settings.steps)
+    rise = settings.warmup_steps
     if step < rise:
         return (step + 1) / rise
     if settings.decay == "constant":

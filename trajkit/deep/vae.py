@@ -23,12 +23,12 @@ class VaeConfig(DeepConfig):
 
     ``kl_weight``: weight of the Kullback-Leibler term against the squared error per coordinate, that is twice the variance
     that the decoder is granted per coordinate, divided by the number of coordinates; it rises from 0 over
-    ``kl_warmup`` of the steps. ``noise_draws_per_example``: latent draws that one record's loss averages.
+    ``kl_warmup_steps``. ``noise_draws_per_example``: latent draws that one record's loss averages.
     """
 
     latent: int = Field(16, ge=1)
     kl_weight: float = Field(1e-3, gt=0, allow_inf_nan=False)
-    kl_warmup: float = Field(0.25, ge=0, le=1)
+    kl_warmup_steps: int = Field(100, ge=0)
     noise_draws_per_example: int = Field(1, ge=1)
 
 
@@ -89,8 +89,9 @@ class Vae(DeepGenerator):
         c = self.config
         encoder = Encoder(c.sizes(), c.length, 2 * c.latent)
         decoder = Decoder(decoder_sizes(c.sizes(), c.length, c.latent), c.length, c.latent)
-        warmup = round(c.kl_warmup * c.steps)
-        objective = Elbo(c.latent, kl_weight=c.kl_weight, warmup_steps=warmup, draws=c.noise_draws_per_example)
+        objective = Elbo(
+            c.latent, kl_weight=c.kl_weight, warmup_steps=c.kl_warmup_steps, draws=c.noise_draws_per_example
+        )
         return Autoencoder(encoder, decoder), objective, None
 
     def _released(self, trainer: Trainer) -> nn.Module:
