@@ -98,6 +98,8 @@ def test_without_a_guarantee_nobody_is_picked_where_privacy_is_asked_for() -> No
     cells = _cells("private", [0.5, 0.52, 0.51], [0.7, 0.71, 0.69], [0.1, 0.11, 0.12])
     found = _pick(_results(cells, fails=("gan-private",)), PRIVATE)
     assert (found.model, found.excluded, found.usable) == ("diffusion", ("gan",), False)
+    one = _pick(_results(cells, fails=("gan-private", "vae-private")), PRIVATE)
+    assert (one.model, one.sure) == ("diffusion", "alone")
     nobody = _pick(_results(cells, fails=tuple(cells)), PRIVATE)
     assert nobody.model is None and set(nobody.excluded) == {"diffusion", "vae", "gan"}
     # a plain setting asks for no guarantee

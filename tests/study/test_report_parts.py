@@ -75,6 +75,7 @@ def test_the_pick_leaves_out_what_promises_nothing(study: StudyResults) -> None:
     said = ranking_text.answer(study)
     assert said.startswith("**In short**: pick without DP (plain) the **VAE**")
     assert "The GAN is left out: its guarantee does not hold." in said
+    assert "Runs that failed or are missing: gan-plain 1 of 3." in said
     table = ranking_text.pick_table(study).set_index("setting")
     assert table.loc["private, published protocol", "pick"] == "VAE"
     assert table.loc["private, published protocol", "left out (no guarantee)"] == "GAN"

@@ -51,7 +51,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Pick:
-    """The model to take in a setting. ``sure``: "clear", "partly", "not clear" or "one repetition"; ``against`` says how each
+    """The model to take in a setting. ``sure``: "clear", "partly", "not clear", "one repetition" or "alone"; ``against`` says how each
     other model compares; ``excluded`` names models that cannot be taken because their guarantee does not hold."""
 
     setting: str
@@ -179,6 +179,8 @@ def _compared(tests: pd.DataFrame, best: str, other: str) -> str:
 def _sure(tests: pd.DataFrame, against: dict[str, str]) -> str:
     if not len(tests) or tests["p"].isna().all():
         return "one repetition"
+    if not against:
+        return "alone"
     clear = [words == "clearly better" for words in against.values()]
     if clear and all(clear):
         return "clear"

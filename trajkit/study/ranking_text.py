@@ -13,6 +13,7 @@ SURE = {
     "clear": "This is sure: it is clearly better than every other model on a primary metric and clearly worse on none",
     "partly": "This is sure only against a part of the other models",
     "not clear": "This is not sure: no difference to another model survives the adjustment for the number of tests",
+    "alone": "It is the only model that can be picked here",
     "one repetition": "How sure this is cannot be said: one repetition gives no test",
 }
 
@@ -53,7 +54,10 @@ def answer(study: StudyResults) -> str:
             ["No setting of this study holds two models, so there is nothing to rank.", *claims_in_words(study)]
         )
     scale = "Errors are on the scale where real data scores 0 and no information scores 1; a pick has the lowest mean of SWD and JSD."
-    said = [_pick_in_words(p) + _elsewhere(p, ranks) for p in found]
+    said = [
+        _pick_in_words(p) + _elsewhere(p, ranks) + _missing(study, s)
+        for p, s in zip(found, comparisons(study), strict=True)
+    ]
     return "\n\n".join([_in_short(found), scale, *said, *claims_in_words(study)])
 
 
@@ -101,6 +105,14 @@ def _elsewhere(p: Pick, ranks: pd.DataFrame) -> str:
                 f"on the {level} level the {label(first)} (mean rank {row[first]:.1f} against {row[p.model]:.1f})"
             )
     return f" Elsewhere another model leads, descriptively: {'; '.join(said)}." if said else ""
+
+
+def _missing(study: StudyResults, setting: Setting) -> str:
+    """Runs of the setting that are not complete: a model that fails often is no safe pick, whatever its other runs reach."""
+    runs = study.runs[study.runs["cell"].isin(setting.cells.values())]
+    counts = runs.groupby("cell", sort=False)["complete"].agg(["sum", "size"])
+    said = [f"{cell} {size - done} of {size}" for cell, done, size in counts.itertuples() if done < size]
+    return f" Runs that failed or are missing: {', '.join(said)}." if said else ""
 
 
 def pick_table(study: StudyResults) -> pd.DataFrame:
