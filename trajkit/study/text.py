@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from trajkit.privacy.accounting import DpSgd, user_level_epsilon
+from trajkit.privacy.guarantee import RNG_SEEDED
 from trajkit.study.results import PRIMARY, StudyResults
 from trajkit.study.stats import corrected_interval
 
@@ -13,8 +14,8 @@ def setting(study: StudyResults) -> str:
     """Where the figures come from, in one paragraph."""
     plan, done = study.plan, int(study.runs["complete"].sum())
     data = f"Data set **{plan['dataset']}** ({'private' if plan['private'] else 'public'}), fingerprint `{plan['data_fingerprint'][:8]}`"
-    repetitions = study.runs.loc[study.runs["vary"] == "fold", "replicate"].nunique()
-    return f"{data}; profile **{plan['profile']}**: {plan['about']} {done} of {len(study.runs)} runs are complete, {repetitions} repetition(s) of each cell."
+    folds = study.runs.loc[study.runs["vary"] == "fold", "replicate"].nunique()
+    return f"{data}; profile **{plan['profile']}**: {plan['about']} {done} of {len(study.runs)} runs are complete, over {folds} fold(s)."
 
 
 def answer(study: StudyResults) -> str:
@@ -101,15 +102,19 @@ def limits(study: StudyResults) -> str:
     """What this report cannot say."""
     plan = study.plan
     lines = [
-        "- Noise is drawn from the recorded seed so that the runs can be repeated: these releases are for study, not for publication. "
-        "A real release draws it from the operating system (`noise: os`).",
         "- DP-SGD is accounted for real numbers; the code computes in floating point (*idealised floating point* in the guarantee).",
         "- Learning rates were searched on a simulated city that is not reported, with the same number of trials for every regime "
-        "(`params/trials/`); the longer budget of *plain-long* was set by hand on other city seeds. Nothing was searched on the data "
-        "above; a search on private data would have to be paid for.",
+        "(`params/trials/`). Nothing was searched on the data above; a search on private data would have to be paid for.",
         "- The metrics compare with real test trajectories and are not covered by any guarantee.",
         "- Released trajectories have a fixed number of points and no times.",
     ]
+    private = study.complete.loc[study.complete["regime"] == "private", "run_id"]
+    if any(study.guarantee(rid).rng == RNG_SEEDED for rid in private):
+        lines.insert(
+            0,
+            "- Noise is drawn from the recorded seed so that the runs can be repeated: these releases are for study, not for "
+            "publication. A real release draws it from the operating system (`noise: os`).",
+        )
     if plan["profile"] != "paper":
         lines.insert(
             0,
