@@ -52,7 +52,8 @@ display(Markdown(answer(study)))
 # three get the same number of updates and the same expected batch. **plain-long** is the plain model trained to a budget of its
 # own; **private-small** and **plain-small** see a small training set. **real** publishes real training trajectories (the floor
 # of every metric); **uniform** scatters points over the box and **straight** draws straight lines (the ceilings: no information
-# about the data). Errors are rescaled so that the floor is 0 and the ceiling is 1, fold by fold.
+# about the data); **cloud** draws what a diffusion model starts from (normal points about the middle of the box): what does not
+# beat it has learned nothing that the metric can see. Errors are rescaled so that the floor is 0 and the ceiling is 1, fold by fold.
 #
 # Seed *i* means fold *i* and root seed *i*. Intervals are 95 % intervals with the corrected resampled variance (Nadeau and
 # Bengio 2003), since the folds share training data.
@@ -69,7 +70,7 @@ tidy(study.drop_report())
 # ### Errors
 
 # %%
-cells = [c for c in dict.fromkeys(study.runs["cell"]) if c not in ("real", "uniform", "straight", "plain-init")]
+cells = [c for c in dict.fromkeys(study.runs["cell"]) if c not in ("real", "uniform", "straight", "cloud", "plain-init")]
 if len(study.results):
     display(plots.rescaled_dots(study.results, test_ratio=study.test_ratio, cells=cells))
 

@@ -61,7 +61,7 @@ def test_guarantees_say_what_holds(outputs: Path) -> None:
     said = {
         r["cell"]: json.loads((outputs / "runs" / r["run_id"] / "guarantee.json").read_text()) for r in plan["runs"]
     }
-    assert {cell for cell, g in said.items() if g["holds"]} == {"uniform", "straight", "private"}
+    assert {cell for cell, g in said.items() if g["holds"]} == {"uniform", "straight", "cloud", "private"}
     private = said["private"]
     assert 9.0 < private["epsilon"] <= 10.0 and private["unit"] == "trajectory" and private["adjacency"] == "add-remove"
     assert private["rng"].startswith("seeded") and private["parts"][0]["details"]["steps"] == 30

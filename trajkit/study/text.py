@@ -22,7 +22,7 @@ def answer(study: StudyResults) -> str:
     """The answer in a few sentences: what each regime reaches, what DP-SGD adds, what becomes of the claims."""
     if not len(study.results) or study.test_ratio is None:
         return "**No run is complete, so there is no answer yet.** The reasons are listed under *Runs that failed*."
-    lines = [_reached(study), *_added(study)]
+    lines = [_reached(study), *_added(study), *_against_nothing(study)]
     lines += [f"**{v.claim}** ({v.statement.rstrip('.')}): **{v.verdict}**, since {v.why}." for v in study.verdicts()]
     return "\n\n".join(lines)
 
@@ -63,6 +63,27 @@ def _added(study: StudyResults) -> list[str]:
             f"Among the other metrics, which are descriptive, the interval of what DP-SGD changes excludes zero for {moved} (rescaled error; not adjusted for the number of metrics)."
         )
     return lines
+
+
+def _against_nothing(study: StudyResults) -> list[str]:
+    """Whether the private model beats a cloud of points that no data has shaped, by paired differences."""
+    table = study.differences([("", "private", "cloud")])
+    if not len(table):
+        return []
+    seen = table[table["seen"].astype(bool)]
+    better, worse = (list(seen.loc[part, "metric"]) for part in (seen["mean"] < 0, seen["mean"] > 0))
+    clearly = (
+        f"clearly better in {', '.join(better) or 'no metric'}, clearly worse in {', '.join(worse) or 'no metric'}"
+    )
+    cloud = study.results[study.results["cell"] == "cloud"]
+    scores = ", ".join(
+        f"{m} {corrected_interval(cloud.loc[cloud['metric'] == m, 'rescaled'].dropna(), test_ratio=study.test_ratio or 1)}"
+        for m in PRIMARY
+    )
+    return [
+        f"*cloud*, normal points about the middle of the box that have seen no data, scores {scores}. Against it *private* is "
+        f"{clearly}: where it is not better, the metric cannot tell that it learned anything."
+    ]
 
 
 def _change(row: object) -> str:
