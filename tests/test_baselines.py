@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import kstest
 from toys import META, walks
 
-from trajkit.baselines import LengthConfig, RealData, StraightConfig, StraightLines, Uniform
+from trajkit.baselines import Cloud, LengthConfig, RealData, StraightConfig, StraightLines, Uniform
 from trajkit.errors import DataContractError, ParameterError
 from trajkit.geo import haversine_m
 from trajkit.methods import make_method
@@ -44,6 +44,15 @@ def test_uniform_points_are_uniform_and_independent_in_the_box() -> None:
     assert abs(np.corrcoef(unit[:-1, 0], unit[1:, 0])[0, 1]) < 0.05
 
 
+def test_the_cloud_is_normal_about_the_middle_and_inside_the_box() -> None:
+    release = Cloud(LengthConfig(length=50)).fit(walks(2, 3, 0), seed=0).release(200, seed=1)
+    unit = META.box.to_unit(release.trajectories.lonlat)
+    assert bool(META.box.contains(release.trajectories.lonlat).all())
+    for axis in (0, 1):
+        assert kstest(3 * unit[np.abs(unit[:, axis]) < 1, axis], "norm").pvalue > 1e-4
+    assert abs(np.corrcoef(unit[:-1, 0], unit[1:, 0])[0, 1]) < 0.05
+
+
 def test_straight_lines_are_straight_evenly_spaced_and_capped() -> None:
     cap = 3_000.0
     release = StraightLines(StraightConfig(length=11, cap_m=cap)).fit(walks(2, 3, 0), seed=0).release(500, seed=1)
@@ -61,7 +70,7 @@ def test_a_cap_beyond_the_box_leaves_the_ends_uniform() -> None:
     assert kstest(ends[:, 0], "uniform", args=(-1, 2)).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("name", ["uniform", "straight"])
+@pytest.mark.parametrize("name", ["uniform", "straight", "cloud"])
 def test_what_never_sees_data_claims_epsilon_zero_and_means_it(name: str) -> None:
     one, other = (make_method(name, length=5).fit(walks(4, 3, s), seed=0).release(3, seed=2) for s in (0, 1))
     assert one.trajectories.fingerprint() == other.trajectories.fingerprint()
@@ -70,7 +79,7 @@ def test_what_never_sees_data_claims_epsilon_zero_and_means_it(name: str) -> Non
     assert g.mechanism == "does not look at the data" and any("box" in a for a in g.assumptions)
 
 
-@pytest.mark.parametrize("name", ["uniform", "straight", "real"])
+@pytest.mark.parametrize("name", ["uniform", "straight", "cloud", "real"])
 def test_counts_of_private_preprocessing_do_not_leave_with_the_release(name: str) -> None:
     train = walks(4, 3, 0)
     train = replace(train, meta=replace(META, steps=({"step": "filter_box", "trajectories_in": 1234},)))

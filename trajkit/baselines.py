@@ -1,5 +1,7 @@
 """Reference methods that every table shows: `RealData` is the floor of each metric, `Uniform` and `StraightLines` the ceilings.
 
+`Cloud` is what a diffusion model samples from before it has learned anything: what does not beat it has learned nothing.
+
 They run through the same path as any other method, so floor and ceiling have the same number and length of trajectories.
 """
 
@@ -80,6 +82,28 @@ class Uniform:
         """Return ``n`` trajectories of ``length`` uniform points (in degrees)."""
         meta: Meta = _fitted(self, "meta_")
         unit = seeds.rng(seed, "sampling", "uniform").uniform(-1, 1, (_count(n), self.config.length, 2))
+        lonlat = meta.box.clip(meta.box.from_unit(unit))
+        return Release(Trajectories.from_fixed(lonlat, meta=meta), _blind("length is public"))
+
+
+class Cloud:
+    """Independent normal points about the middle of the public box, a third of half the box wide: knows nothing about the data."""
+
+    Config = LengthConfig
+    TEMPLATE = "method-uniform"
+
+    def __init__(self, config: LengthConfig) -> None:
+        self.config = config
+
+    def fit(self, train: Trajectories, *, seed: int) -> Cloud:
+        """Keep what is public about the training set; no record is read."""
+        self.meta_ = _public(train.meta)
+        return self
+
+    def release(self, n: int | None, *, seed: int) -> Release:
+        """Return ``n`` trajectories of ``length`` normal points (in degrees), those beyond the box moved onto its border."""
+        meta: Meta = _fitted(self, "meta_")
+        unit = seeds.rng(seed, "sampling", "cloud").normal(0, 1 / 3, (_count(n), self.config.length, 2))
         lonlat = meta.box.clip(meta.box.from_unit(unit))
         return Release(Trajectories.from_fixed(lonlat, meta=meta), _blind("length is public"))
 

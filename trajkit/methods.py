@@ -36,6 +36,7 @@ class Method(Protocol):
 # name -> "module:class"; the class has an attribute ``Config`` (a MethodConfig) and takes one instance of it
 METHODS: dict[str, str] = {
     "uniform": "trajkit.baselines:Uniform",
+    "cloud": "trajkit.baselines:Cloud",
     "straight": "trajkit.baselines:StraightLines",
     "real": "trajkit.baselines:RealData",
     "diffusion": "trajkit.deep.diffusion:Diffusion",

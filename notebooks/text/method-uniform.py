@@ -17,8 +17,8 @@
 # # Baselines: the floor and the ceilings
 #
 # `real` publishes real training trajectories: no method can be expected to beat it, and it protects nobody. `uniform` scatters
-# points over the public box and `straight` draws straight lines between random ends: they look at no data, so they protect
-# everybody and tell nothing. Every error of a study is read between these.
+# points over the public box, `straight` draws straight lines between random ends and `cloud` normal points about the middle: they
+# look at no data, so they protect everybody and tell nothing. Every error of a study is read between these.
 
 # %% tags=["parameters"]
 dataset = "city"

@@ -64,7 +64,9 @@ display(Markdown(answer(study)))
 # data through the critic only. So its guarantee holds, unlike that of the published scheme (see `method-gan`).
 #
 # **real** publishes real training trajectories (the floor of every metric); **uniform** scatters points over the box and
-# **straight** draws straight lines (the ceilings: no information about the data). Errors are rescaled so that the floor is 0 and
+# **straight** draws straight lines (the ceilings: no information about the data); **cloud** draws what a diffusion model starts
+# from (normal points about the middle of the box): what does not beat it has learned nothing that the metric can see. Errors are
+# rescaled so that the floor is 0 and
 # the ceiling is 1, fold by fold. Seed *i* means fold *i* and root seed *i*. Intervals are 95 % intervals with the corrected
 # resampled variance (Nadeau and Bengio 2003), since the folds share training data.
 

@@ -21,6 +21,7 @@ from trajkit.trajectories import Trajectories, make
 TINY: dict[str, dict[str, Any]] = {
     "uniform": {"length": 8},
     "straight": {"length": 8},
+    "cloud": {"length": 8},
     "real": {"length": 8},
     "diffusion": {
         "length": 8,

@@ -104,6 +104,8 @@ def test_plan_completes_defaults_and_pairs_seed_with_fold() -> None:
     assert "learning_rate" in runs[0].config.parameters
     init = plan_runs(_profile(cells=_cell(vary="init")), dataset="city", seeds=2)
     assert [(r.config.seed, r.config.fold) for r in init] == [(0, 0), (1, 0)]
+    again = plan_runs(_profile(cells=_cell(seed_offset=100)), dataset="city", seeds=2)
+    assert [(r.config.seed, r.config.fold) for r in again] == [(100, 0), (101, 1)]
 
 
 def test_grid_is_a_product() -> None:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from trajkit.benchmarks import BenchRow
 from trajkit.deep.ddpm import Denoising, alphas_bar
 from trajkit.deep.grad_sample import RecordGradients, clipped_sum
+from trajkit.deep.memory import keep_freed_memory
 from trajkit.deep.unet import COORDINATES, Sizes, UNet
 
 SIZES, LENGTH, RECORDS = Sizes(16, (1, 2, 2, 2), 1, 8), 64, 64
@@ -28,6 +29,7 @@ PARTS = ("forward", "backward with per-record gradients", "norms, clipping and s
 
 def rows() -> list[BenchRow]:
     """Measure at 1 and at 4 diffusion draws a record."""
+    keep_freed_memory()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -148,6 +150,7 @@ def _peak_mb(draws: int, private: bool) -> float:
 
 def _step_memory_mb(draws: int, private: bool) -> float:
     torch.set_num_threads(1)
+    keep_freed_memory()
     step = Step(draws, RecordGradients if private else None)
     process, stop = psutil.Process(), threading.Event()
     before = process.memory_info().rss

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from trajkit.deep.checkpoint import load_checkpoint, save_checkpoint
 from trajkit.deep.engines import make_engine, trainable
+from trajkit.deep.memory import keep_freed_memory
 from trajkit.deep.progress import Progress
 from trajkit.deep.train_settings import TrainRecord, TrainSettings, Window
 from trajkit.errors import ParameterError, PrivacyAccountingError, RunFailedError
@@ -140,6 +141,7 @@ class Trainer:
         """
         if self.checkpoint is not None and self.checkpoint.exists():
             self._restore(load_checkpoint(self.checkpoint, identity=self.identity))
+        keep_freed_memory()
         saved = time.monotonic()
         exact = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True)
         with exact, Progress(self.settings.steps, done=self.step, show=progress) as bar:

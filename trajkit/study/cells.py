@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 MODELS = {"diffusion": "diffusion model", "vae": "VAE", "gan": "GAN"}
-BASELINES = ("real", "uniform", "straight")
+BASELINES = ("real", "uniform", "straight", "cloud")
 _SERIES = re.compile(r"-(epsilon|n|init)(-|$)")
 
 

@@ -49,7 +49,10 @@ class RunConfig(_Strict):
 
 
 class Cell(_Strict):
-    """One row of a study: a method, its parameters, and a grid over some of them (the product is taken)."""
+    """One row of a study: a method, its parameters, and a grid over some of them (the product is taken).
+
+    Repetition i has root seed i + ``seed_offset``: a cell that differs in nothing else shows what chance alone does.
+    """
 
     name: str
     method: str
@@ -58,6 +61,7 @@ class Cell(_Strict):
     train_size: int | None = None
     vary: Literal["fold", "init"] = "fold"
     seeds: int | None = Field(default=None, gt=0)
+    seed_offset: int = Field(default=0, ge=0)
     resources: Resources | None = None
 
 
@@ -139,7 +143,7 @@ def plan_runs(
             for i in range(min(n_seeds, cell.seeds or n_seeds)):
                 config = RunConfig(
                     dataset=dataset, data=data, dataset_settings=dataset_settings, unit=profile.unit,
-                    fold=i if cell.vary == "fold" else 0, seed=i, train_size=cell.train_size, length=profile.length,
+                    fold=i if cell.vary == "fold" else 0, seed=i + cell.seed_offset, train_size=cell.train_size, length=profile.length,
                     n_release=profile.n_release, method=cell.method, parameters=complete, evaluation=evaluation,
                 )  # fmt: skip
                 resources = cell.resources or profile.resources

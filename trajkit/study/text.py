@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from trajkit.privacy.accounting import DpSgd, user_level_epsilon
+from trajkit.privacy.guarantee import RNG_SEEDED
 from trajkit.study.cells import effects, label
 from trajkit.study.claims import NOT_TESTABLE
 from trajkit.study.results import PRIMARY, StudyResults
@@ -15,17 +16,17 @@ def setting(study: StudyResults) -> str:
     """Where the figures come from, in one paragraph."""
     plan, done = study.plan, int(study.runs["complete"].sum())
     data = f"Data set **{plan['dataset']}** ({'private' if plan['private'] else 'public'}), fingerprint `{plan['data_fingerprint'][:8]}`"
-    repetitions = study.runs.loc[study.runs["vary"] == "fold", "replicate"].nunique()
-    return f"{data}; profile **{plan['profile']}**: {plan['about']} {done} of {len(study.runs)} runs are complete, {repetitions} repetition(s) of each cell."
+    folds = study.runs.loc[study.runs["vary"] == "fold", "replicate"].nunique()
+    return f"{data}; profile **{plan['profile']}**: {plan['about']} {done} of {len(study.runs)} runs are complete, over {folds} fold(s)."
 
 
 def answer(study: StudyResults) -> str:
     """The answer in a few sentences: what each model reaches in each regime, what DP-SGD adds, what becomes of the claims."""
     if not len(study.results) or study.test_ratio is None:
         return "**No run is complete, so there is no answer yet.** The reasons are listed under *Runs that failed*."
-    lines = ["Errors are on the scale where real data scores 0 and no information scores 1."]
+    lines = ["Errors are on the scale where real data scores 0 and no information scores 1." + _cloud(study)]
     for model in study.models:
-        said = [_reached(study, model), *_added(study, model)]
+        said = [_reached(study, model), *_added(study, model), *_against_nothing(study, model)]
         lines.append(f"**{label(model)[0].upper()}{label(model)[1:]}.** {' '.join(said)}")
     return "\n\n".join([*lines, *claims_in_words(study)])
 
@@ -81,6 +82,31 @@ def _added(study: StudyResults, model: str) -> list[str]:
     return lines
 
 
+def _cloud(study: StudyResults) -> str:
+    """What a cloud of points that no data has shaped scores."""
+    rows = study.results[study.results["cell"] == "cloud"]
+    if not len(rows):
+        return ""
+    scores = ", ".join(
+        f"{m} {corrected_interval(rows.loc[rows['metric'] == m, 'rescaled'].dropna(), test_ratio=study.test_ratio or 1)}"
+        for m in PRIMARY
+    )
+    return f" *cloud*, normal points about the middle of the box that have seen no data, scores {scores}."
+
+
+def _against_nothing(study: StudyResults, model: str) -> list[str]:
+    """Whether the private model beats the cloud, by paired differences."""
+    table = study.differences([("", f"{model}-private", "cloud")])
+    if not len(table) or table["low"].isna().all():
+        return []
+    seen = table[table["seen"].astype(bool)]
+    better, worse = (", ".join(seen.loc[part, "metric"]) for part in (seen["mean"] < 0, seen["mean"] > 0))
+    return [
+        f"Against the cloud the private model is clearly better in {better or 'no metric'}, clearly worse in {worse or 'no metric'}: "
+        "where it is not better, the metric cannot tell that it learned anything."
+    ]
+
+
 def _change(row: object) -> str:
     metric, mean, low, high = row.metric, row.mean, row.low, row.high  # type: ignore[attr-defined]
     if low is None or math.isnan(low):
@@ -120,8 +146,6 @@ def limits(study: StudyResults) -> str:
     """What this report cannot say."""
     plan = study.plan
     lines = [
-        "- Noise is drawn from the recorded seed so that the runs can be repeated: these releases are for study, not for publication. "
-        "A real release draws it from the operating system (`noise: os`).",
         "- DP-SGD is accounted for real numbers; the code computes in floating point (*idealised floating point* in the guarantee).",
         "- Sizes and rates were searched on a simulated city that is not reported (`params/trials/` says what was tried). Nothing was "
         "searched on the data above; a search on private data would have to be paid for.",
@@ -130,6 +154,13 @@ def limits(study: StudyResults) -> str:
         "- The metrics compare with real test trajectories and are not covered by any guarantee.",
         "- Released trajectories have a fixed number of points and no times.",
     ]
+    private = study.complete.loc[study.complete["regime"] == "private", "run_id"]
+    if any(study.guarantee(rid).rng == RNG_SEEDED for rid in private):
+        lines.insert(
+            0,
+            "- Noise is drawn from the recorded seed so that the runs can be repeated: these releases are for study, not for "
+            "publication. A real release draws it from the operating system (`noise: os`).",
+        )
     if plan["profile"] != "paper":
         lines.insert(
             0,
