@@ -85,7 +85,9 @@ def test_the_critic_of_the_published_scheme_is_trained_without_noise() -> None:
 
 @pytest.mark.parametrize("lipschitz", ["penalty", "projection"])
 @pytest.mark.parametrize("regime", ["plain", "clipped", "private"])
-def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path, regime: str, lipschitz: str, monkeypatch: Any) -> None:
+def test_stopped_and_resumed_equals_uninterrupted(
+    tmp_path: Path, regime: str, lipschitz: str, monkeypatch: Any
+) -> None:
     from trajkit.deep import trainer as module
 
     options = {"regime": regime, "lipschitz": lipschitz, "checkpoint_every_s": 0.0}

@@ -28,7 +28,8 @@ def test_a_condition_enters_the_decoder() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "length", "latent"), [(QUICK, 64, 16), (QUICK, 64, 32), (PAPER, 200, 64), (Sizes(8, (1, 2, 2, 2), 1, 8), 32, 16)]
+    ("sizes", "length", "latent"),
+    [(QUICK, 64, 16), (QUICK, 64, 32), (PAPER, 200, 64), (Sizes(8, (1, 2, 2, 2), 1, 8), 32, 16)],
 )
 def test_the_decoder_is_as_large_as_the_unet(sizes: Sizes, length: int, latent: int) -> None:
     with torch.device("meta"):

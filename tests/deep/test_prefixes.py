@@ -52,7 +52,12 @@ def test_the_longer_one_really_starts_from_the_prefix(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize(
     "changes",
-    [{"decay": "cosine"}, {"regime": "clipped"}, {"regime": "private", "noise_multiplier": 2.0}, {"visibility": "private"}],
+    [
+        {"decay": "cosine"},
+        {"regime": "clipped"},
+        {"regime": "private", "noise_multiplier": 2.0},
+        {"visibility": "private"},
+    ],
 )
 def test_nothing_is_shared_where_it_would_be_wrong_or_secret(tmp_path: Path, changes: dict[str, Any]) -> None:
     """A falling rate depends on the end, noise on the number of steps, and a private set's sampler state is kept nowhere."""

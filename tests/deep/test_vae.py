@@ -79,5 +79,7 @@ def test_posterior_collapse_is_reported_apart_from_the_guarantee() -> None:
 
 def test_a_model_that_learns_reconstructs() -> None:
     """200 plain steps bring the loss of straight walks far below where it started."""
-    history = make(regime="plain", steps=200, learning_rate=0.01, batch_size=20).fit(toy_trajectories(), seed=0).history_
+    history = (
+        make(regime="plain", steps=200, learning_rate=0.01, batch_size=20).fit(toy_trajectories(), seed=0).history_
+    )
     assert history["loss"][-1] < 0.3 * history["loss"][0]

@@ -77,4 +77,4 @@ def project(model: nn.Module, bound: float) -> None:
     """Scale every weight matrix (a kernel as output channels x the rest) to a largest singular value of at most ``bound``."""
     for p in model.parameters():
         if p.dim() >= 2:
-            p /= (torch.linalg.matrix_norm(p.flatten(1), ord=2) / bound).clamp(min=1.0)
+            p.div_((torch.linalg.matrix_norm(p.flatten(1), ord=2) / bound).clamp(min=1.0))

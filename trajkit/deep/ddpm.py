@@ -63,7 +63,6 @@ class Denoising:
         error = (model(noisy, t).float() - target).square().mean(dim=(1, 2))
         return error.unflatten(0, (-1, self.draws)).mean(dim=1)
 
-
     def free_losses(self, model: nn.Module, drawn: dict[str, Tensor]) -> Tensor:
         """Every row holds a record."""
         raise NotImplementedError

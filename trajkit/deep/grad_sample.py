@@ -168,7 +168,9 @@ def _rule(layer: nn.Module, draws: int) -> Rule:
     return partial(_summed, rule=opacus, draws=draws)
 
 
-def _summed(layer: nn.Module, x: Tensor, grads: Tensor, *, rule: Callable[..., dict], draws: int) -> dict[Tensor, Tensor]:  # type: ignore[type-arg]
+def _summed(
+    layer: nn.Module, x: Tensor, grads: Tensor, *, rule: Callable[..., dict], draws: int
+) -> dict[Tensor, Tensor]:  # type: ignore[type-arg]
     return {p: g.unflatten(0, (-1, draws)).sum(1) for p, g in rule(layer, [x], grads).items()}
 
 
@@ -184,7 +186,9 @@ def _plain_conv(layer: nn.Conv1d) -> bool:
 
 
 def _conv1d(layer: nn.Conv1d, x: Tensor, grads: Tensor, *, draws: int) -> dict[Tensor, Tensor]:
-    (size,), (stride,), (pad,) = layer.kernel_size, layer.stride, layer.padding
+    (size,), (stride,), padding = layer.kernel_size, layer.stride, layer.padding
+    assert not isinstance(padding, str)  # `_plain_conv` keeps those away
+    pad = padding[0]
     x = x.to(grads.dtype)
     if stride > 1:
         cols = F.pad(x, (pad, pad)).unfold(2, size, stride).permute(0, 1, 3, 2).flatten(1, 2)

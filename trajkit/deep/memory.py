@@ -18,4 +18,4 @@ def keep_freed_memory() -> bool:
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     settings = ((MMAP_THRESHOLD, 1 << 30), (TRIM_THRESHOLD, (1 << 31) - 1), (TOP_PAD, 1 << 26))
-    return mallopt is not None and all([mallopt(name, value) == 1 for name, value in settings])
+    return mallopt is not None and min(mallopt(name, value) for name, value in settings) == 1

@@ -38,9 +38,14 @@ class Objective(Protocol):
     on no record (a critic's loss on generated samples); it is clipped row by row like the records and never noised.
     """
 
-    draws: int
-    second_order: bool
-    free_rows: int
+    @property
+    def draws(self) -> int: ...
+
+    @property
+    def second_order(self) -> bool: ...
+
+    @property
+    def free_rows(self) -> int: ...
 
     def draw(self, records: int, generator: torch.Generator) -> dict[str, Tensor]:
         """Return the random inputs of ``records`` records, [records, ...] on the CPU."""
@@ -113,7 +118,11 @@ class Trainer:
         )
         self.parameters = trainable(self.model)
         self.optimizer = torch.optim.AdamW(
-            self.parameters, lr=settings.learning_rate, betas=settings.betas, weight_decay=settings.weight_decay, fused=True
+            self.parameters,
+            lr=settings.learning_rate,
+            betas=settings.betas,
+            weight_decay=settings.weight_decay,
+            fused=True,
         )
         self.ema = [p.detach().clone() for p in self.parameters]
         self.step = 0

@@ -35,6 +35,9 @@ class VaeConfig(DeepConfig):
 class Autoencoder(nn.Module):
     """(trajectories [B, 2, L], standard normal [B, latent]) → (reconstruction, posterior mean, posterior log variance)."""
 
+    encoder: Encoder
+    decoder: Decoder
+
     def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
@@ -95,9 +98,10 @@ class Vae(DeepGenerator):
         return Autoencoder(encoder, decoder), objective, None
 
     def _released(self, trainer: Trainer) -> nn.Module:
-        self._autoencoder = trainer.load_ema()
-        assert isinstance(self._autoencoder, Autoencoder)
-        return self._autoencoder.decoder
+        model = trainer.load_ema()
+        assert isinstance(model, Autoencoder)
+        self._encoder = model.encoder
+        return model.decoder
 
     @torch.no_grad()
     def _sample(self, n: int, generator: torch.Generator) -> Tensor:
@@ -106,9 +110,9 @@ class Vae(DeepGenerator):
 
     @torch.no_grad()
     def _facts(self, trainer: Trainer, records: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
-        auto = self._autoencoder
-        means = torch.cat([auto.encoder(part.to(self.device_)).chunk(2, dim=1)[0] for part in records[:2000].split(512)])
+        encoder = self._encoder
+        means = torch.cat([encoder(part.to(self.device_)).chunk(2, dim=1)[0] for part in records[:2000].split(512)])
         active = int((means.var(dim=0) > ACTIVE).sum())
-        known = {"parameters apart (encoder)": n_params(auto.encoder), "latent units": self.config.latent}
+        known = {"parameters apart (encoder)": n_params(encoder), "latent units": self.config.latent}
         words = "posterior collapse" if active == 0 else "none"
         return known, {"active latent units": active, "posterior collapse": words}

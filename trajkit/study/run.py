@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from trajkit import datasets, metrics, seeds
-from trajkit.errors import DataContractError, ParameterError
+from trajkit.errors import DataContractError, ParameterError, RunFailedError
 from trajkit.methods import Method, make_method, method_class
 from trajkit.parameters import checked
 from trajkit.preprocess import to_fixed_length
@@ -141,8 +141,12 @@ class Run:
         started = time.monotonic()
         method = make_method(self.config.method, **self.config.parameters)
         accepts = inspect.signature(method.fit).parameters
-        offered = {"checkpoint": self.folder / "checkpoint.pt", "progress": progress}
-        method.fit(self.fold.train, seed=self.config.seed, **{k: v for k, v in offered.items() if k in accepts})
+        offered = {"checkpoint": self.folder / "checkpoint.pt", "prefixes": OUTPUTS / "prefixes", "progress": progress}
+        try:
+            method.fit(self.fold.train, seed=self.config.seed, **{k: v for k, v in offered.items() if k in accepts})
+        except RunFailedError:
+            write_text(self.folder / "history.csv", self.history(method).to_csv(index=False))
+            raise
         self._seconds["fit"] = time.monotonic() - started
         return method
 

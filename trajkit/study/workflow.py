@@ -20,6 +20,7 @@ import psutil
 from trajkit import datasets
 from trajkit.errors import ParameterError
 from trajkit.study.identity import run_id
+from trajkit.study.order import beginnings, longest
 from trajkit.study.params import ROOT, PlannedRun, plan_runs, read_question, select_profile
 from trajkit.study.progress import PARTIAL, Watch
 from trajkit.study.report import build_report, report_is_current
@@ -130,7 +131,11 @@ def _fingerprint(data: Trajectories) -> str:
 
 
 def _run_missing(study: Study, missing: list[str], jobs: int | None) -> int:
-    resources: dict[str, Any] = {rid: p.resources.model_dump() for rid, p in study.runs if rid in missing}
+    todo = [(rid, p) for rid, p in study.runs if rid in missing]
+    after = beginnings(todo)
+    resources: dict[str, Any] = {
+        rid: {**p.resources.model_dump(), "after": [after[rid]] if rid in after else []} for rid, p in todo
+    }
     cores = _side_by_side(resources, jobs)
     config = OUTPUTS / "locks" / f"{study.question}-{study.folder.name}.json"
     write_text(config, json.dumps({"runs": resources, "python": sys.executable}))
@@ -144,7 +149,7 @@ def _run_missing(study: Study, missing: list[str], jobs: int | None) -> int:
         "--directory", str(OUTPUTS), "--cores", str(cores), "--quiet", "all",
     ]  # fmt: skip
     environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "XDG_CACHE_HOME": str(OUTPUTS / "locks" / "cache")}
-    command += ["--prioritize", *(f"runs/{rid}/manifest.json" for rid in _longest(study, missing))]
+    command += ["--prioritize", *(f"runs/{rid}/manifest.json" for rid in longest(todo))]
     watch = Watch(study.folder, side_by_side=cores)
     child = subprocess.Popen(command, env=environment, cwd=OUTPUTS)
     try:
@@ -152,13 +157,6 @@ def _run_missing(study: Study, missing: list[str], jobs: int | None) -> int:
     except KeyboardInterrupt:
         child.wait()
         raise
-
-
-def _longest(study: Study, missing: list[str]) -> list[str]:
-    """Runs that train longest, to be started first: a long run started last keeps one core waiting for the other."""
-    asked = {rid: p.config.parameters for rid, p in study.runs}
-    work = {rid: q.get("steps", 0) * q.get("batch_size", 0) * q.get("n_critic", 1) for rid, q in asked.items()}
-    return [rid for rid in missing if work[rid] == max(work[r] for r in missing)]
 
 
 def _side_by_side(resources: dict[str, Any], jobs: int | None) -> int:
@@ -178,7 +176,7 @@ def _announce(study: Study, left: list[str], seconds: float) -> None:
         why = (
             json.loads(failed.read_text())["message"]
             if failed.is_file()
-            else "it was stopped; give the same command again"
+            else "it was stopped, or the shorter run that it goes on from failed; give the same command again"
         )
         print(f"  {rid}: {why} ({run_folder(rid) / 'executed.ipynb'})")
     print(study.result, flush=True)
