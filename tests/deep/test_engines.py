@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from trajkit.deep.critic import CriticLoss
 from trajkit.deep.ddpm import Denoising, alphas_bar
-from trajkit.deep.engines import Functional, Hooked, Whole, make_engine
+from trajkit.deep.engines import Functional, Hooked, Whole, make_engine, of_records
 from trajkit.deep.halves import Decoder, Encoder
-from trajkit.deep.trainer import Objective
+from trajkit.deep.objective import Objective
 from trajkit.deep.unet import Sizes, UNet
 from trajkit.deep.vae import Autoencoder, Elbo
 
@@ -56,17 +56,11 @@ def _inputs(objective: Objective, records: int, length: int) -> dict[str, Tensor
     return {"record": torch.randn(records, 2, length, generator=g), **objective.draw(records, g)}
 
 
-def _losses(objective: Objective) -> Callable[[nn.Module, dict[str, Tensor]], Tensor]:
-    return lambda model, inputs: objective.losses(
-        model, inputs["record"], {k: v for k, v in inputs.items() if k != "record"}
-    )
-
-
 def _one_by_one(model: nn.Module, objective: Objective, inputs: dict[str, Tensor]) -> Tensor:
     """[records, parameters], one backward pass each."""
     out = []
     for i in range(len(inputs["record"])):
-        loss = _losses(objective)(model, {k: v[i : i + 1] for k, v in inputs.items()}).sum()
+        loss = of_records(objective)(model, {k: v[i : i + 1] for k, v in inputs.items()}).sum()
         gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
         flat = [
             torch.zeros(p.numel()) if g is None else g.flatten()
@@ -96,7 +90,7 @@ def test_clipped_sums_equal_records_one_by_one(name: str, sizes: Sizes, length: 
         engine = make_engine(
             model, draws=objective.draws, second_order=objective.second_order, max_grad_norm=max_grad_norm
         )
-        _, total, norms = engine.summed(_losses(objective), inputs, torch.ones(records))
+        _, total, norms = engine.summed(of_records(objective), inputs, torch.ones(records))
         engine.close()
         _close(norms, single.norm(dim=1))
         _close(_flat(total), (single * (max_grad_norm / single.norm(dim=1)).clamp(max=1)[:, None]).sum(0))
@@ -107,7 +101,7 @@ def test_the_plain_engine_sums_the_same_gradients(name: str) -> None:
     torch.manual_seed(0)
     model, objective = MODELS[name](Sizes(4, (1, 2), 1, 2), 8, 1)
     inputs = _inputs(objective, 5, 8)
-    losses, total, norms = Whole(model).summed(_losses(objective), inputs, torch.ones(5))
+    losses, total, norms = Whole(model).summed(of_records(objective), inputs, torch.ones(5))
     _close(_flat(total), _one_by_one(model, objective, inputs).sum(0))
     assert len(losses) == 5 and len(norms) == 0
 
@@ -118,12 +112,12 @@ def test_the_penalty_bites_in_these_tests_and_its_micro_batches_agree() -> None:
     model, objective = MODELS["critic with penalty"](Sizes(4, (1, 2), 1, 2), 8, 1)
     inputs = _inputs(objective, 4, 8)
     without = MODELS["critic without"](Sizes(4, (1, 2), 1, 2), 8, 1)[1]
-    with_penalty, plain = _losses(objective)(model, inputs), _losses(without)(model, inputs)
+    with_penalty, plain = of_records(objective)(model, inputs), of_records(without)(model, inputs)
     assert bool((with_penalty > plain + 0.01).any())
     engine = Functional(model, 1e6)
-    whole = _flat(engine.summed(_losses(objective), inputs, torch.ones(4))[1])
+    whole = _flat(engine.summed(of_records(objective), inputs, torch.ones(4))[1])
     parts = [
-        _flat(engine.summed(_losses(objective), {k: v[i : i + 1] for k, v in inputs.items()}, torch.ones(1))[1])
+        _flat(engine.summed(of_records(objective), {k: v[i : i + 1] for k, v in inputs.items()}, torch.ones(1))[1])
         for i in range(4)
     ]
     _close(whole, torch.stack(parts).sum(0))
@@ -138,7 +132,7 @@ def test_rows_that_only_fill_up_count_for_nothing() -> None:
         sums = []
         for part, counts in ((inputs, torch.tensor([1.0, 1.0, 0.0, 0.0])), (first, torch.ones(2))):
             engine = make_engine(model, draws=1, second_order=objective.second_order, max_grad_norm=CLIP)
-            sums.append(_flat(engine.summed(_losses(objective), part, counts)[1]))
+            sums.append(_flat(engine.summed(of_records(objective), part, counts)[1]))
             engine.close()
         _close(*sums)
 

@@ -28,6 +28,7 @@ PARTS = (
     "generators",
     "record",
     "companion",
+    "physical_batch",
     "complete",
 )
 SECRET = ("generators", "record")

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from trajkit.deep.ddpm import Denoising, alphas_bar, ddim
 from trajkit.deep.generator import DeepConfig, DeepGenerator
-from trajkit.deep.trainer import Companion, Objective
+from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.training_guarantee import Budget
 from trajkit.deep.unet import COORDINATES, UNet
 

@@ -20,6 +20,22 @@ from trajkit.deep.grad_sample import RecordGradients, check_supported, clip, cli
 Losses = Callable[[nn.Module, dict[str, Tensor]], Tensor]
 
 
+def of_records(objective: HasLosses) -> Losses:
+    """The losses of ``objective`` as an engine takes them: inputs hold the batch as "record" and what was drawn for it."""
+
+    def losses(network: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
+        drawn = {k: v for k, v in inputs.items() if k != "record"}
+        return objective.losses(network, inputs["record"], drawn)
+
+    return losses
+
+
+class HasLosses(Protocol):
+    """What has a loss a record."""
+
+    def losses(self, model: nn.Module, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor: ...
+
+
 class Engine(Protocol):
     """`summed` returns (losses [records], gradient sum, norms before clipping [records] or empty)."""
 

@@ -18,8 +18,9 @@ from trajkit.deep.adversary import GeneratorSettings, GeneratorTrainer
 from trajkit.deep.critic import CriticLoss, Lipschitz
 from trajkit.deep.generator import DeepConfig, DeepGenerator
 from trajkit.deep.halves import Decoder, Encoder, decoder_sizes
+from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.train_settings import TrainSettings
-from trajkit.deep.trainer import Companion, Objective, Trainer
+from trajkit.deep.trainer import Trainer
 from trajkit.deep.training_guarantee import Budget, generator_only_guarantee
 from trajkit.deep.unet import n_params
 from trajkit.privacy.guarantee import Guarantee

@@ -14,8 +14,9 @@ from pydantic import Field, field_validator, model_validator
 from torch import Tensor, nn
 
 from trajkit.deep.checkpoint import copy_checkpoint, longest_prefix
+from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.train_settings import TrainSettings
-from trajkit.deep.trainer import Companion, Objective, Trainer
+from trajkit.deep.trainer import Trainer
 from trajkit.deep.training_guarantee import Budget, plan, training_guarantee
 from trajkit.deep.unet import Sizes, n_params
 from trajkit.errors import DataContractError, ParameterError, RunFailedError
@@ -58,7 +59,7 @@ class DeepConfig(MethodConfig):
     decay: Literal["cosine", "constant"] = "cosine"
     weight_decay: float = Field(0.0, ge=0)
     ema_decay: float = Field(0.99, ge=0, lt=1)
-    physical_batch: int = Field(64, ge=1)
+    physical_batch: int | None = Field(64, ge=1, description="records in memory at once; null: the fastest here")
     checkpoint_every_s: float = Field(30.0, ge=0)
     device: str = "auto"
     bf16: bool = False
@@ -259,6 +260,7 @@ class DeepGenerator:
             "max_grad_norm": None if self.config.regime == "plain" else self.config.max_grad_norm,
             "expected_examples": round(trainer.expected_batch * trainer.step * trainer.objective.draws),
             "device": str(self.device_),
+            "physical_batch": trainer.physical_batch,
             **known,
             "not covered by the guarantee": {
                 "final_loss": record.loss[-1] if record.loss else None,

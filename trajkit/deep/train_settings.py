@@ -14,7 +14,8 @@ DECAYS = ("cosine", "constant")
 class TrainSettings:
     """``sample_rate`` is q, the probability with which each record enters a step; ``steps`` are updates, empty ones included.
 
-    ``physical_batch`` records are in memory at once; it changes neither the draws nor the accounting.
+    ``physical_batch`` records are in memory at once (None: the fastest here is found first); it changes neither the draws nor
+    the accounting, and the sums only in their last digits.
     """
 
     regime: str
@@ -22,7 +23,7 @@ class TrainSettings:
     sample_rate: float
     max_grad_norm: float = 1.0
     noise_multiplier: float = 0.0
-    physical_batch: int = 64
+    physical_batch: int | None = 64
     learning_rate: float = 2e-3
     warmup_steps: int = 20
     decay: str = "cosine"
@@ -36,7 +37,11 @@ class TrainSettings:
     def __post_init__(self) -> None:
         if self.regime not in REGIMES:
             raise ParameterError(f"regime {self.regime!r} is unknown: use one of {', '.join(REGIMES)}")
-        if not 0 < self.sample_rate <= 1 or self.steps < 1 or self.physical_batch < 1:
+        if (
+            not 0 < self.sample_rate <= 1
+            or self.steps < 1
+            or (self.physical_batch is not None and self.physical_batch < 1)
+        ):
             raise ParameterError(
                 f"sample_rate {self.sample_rate} must lie in (0, 1], steps {self.steps} and physical_batch {self.physical_batch} be at least 1"
             )

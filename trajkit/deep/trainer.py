@@ -13,15 +13,17 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from opacus.grad_sample import GradSampleModule
 from torch import Tensor, nn
 
+from trajkit.deep.autotune import fastest_physical_batch
 from trajkit.deep.checkpoint import load_checkpoint, save_checkpoint
-from trajkit.deep.engines import make_engine, trainable
+from trajkit.deep.engines import make_engine, of_records, trainable
 from trajkit.deep.memory import keep_freed_memory
+from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.progress import Progress
 from trajkit.deep.train_settings import TrainRecord, TrainSettings, Window
 from trajkit.errors import ParameterError, PrivacyAccountingError, RunFailedError
@@ -29,59 +31,6 @@ from trajkit.seeds import child_seed
 
 LOG_POINTS = 200
 ROWS = 16  # physical batches are filled up to a multiple of this
-
-
-class Objective(Protocol):
-    """What is learned: one loss a record, from random draws that belong to the record.
-
-    ``second_order``: the loss contains the network's own input gradient. ``free_rows``: rows of a further term that depends
-    on no record (a critic's loss on generated samples); it is clipped row by row like the records and never noised.
-    """
-
-    @property
-    def draws(self) -> int: ...
-
-    @property
-    def second_order(self) -> bool: ...
-
-    @property
-    def free_rows(self) -> int: ...
-
-    def draw(self, records: int, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the random inputs of ``records`` records, [records, ...] on the CPU."""
-        ...
-
-    def losses(self, model: nn.Module, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor:
-        """Return the loss of each record, [records]; ``model`` sees ``draws`` consecutive rows a record."""
-        ...
-
-    def free_losses(self, model: nn.Module, drawn: dict[str, Tensor]) -> Tensor:
-        """Return the loss of each of ``free_rows`` rows that hold no record, from draws as for records."""
-        ...
-
-    def begin_step(self, step: int) -> None:
-        """Called before the step numbered ``step`` (from 0): schedules."""
-        ...
-
-    def end_step(self, model: nn.Module) -> None:
-        """Called when the weights have moved: what may be done to them without a look at records (a projection)."""
-        ...
-
-
-class Companion(Protocol):
-    """What is trained beside the model without ever seeing a record: the generator of a GAN, fed by its critic alone."""
-
-    def after_step(self, step: int, trainer: Trainer) -> None:
-        """Called after every step of the model; ``step`` counts from 1."""
-        ...
-
-    def state(self) -> dict[str, Any]:
-        """All that a resumed training needs."""
-        ...
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Put `state` back."""
-        ...
 
 
 class Trainer:
@@ -125,6 +74,7 @@ class Trainer:
             fused=True,
         )
         self.ema = [p.detach().clone() for p in self.parameters]
+        self.physical_batch = settings.physical_batch
         self.step = 0
         self.ledger = {
             "sample_rate": settings.sample_rate,
@@ -150,7 +100,10 @@ class Trainer:
         """
         if self.checkpoint is not None and self.checkpoint.exists():
             self._restore(load_checkpoint(self.checkpoint, identity=self.identity))
-        keep_freed_memory()
+        if self.device.type == "cpu":
+            keep_freed_memory()
+        if self.physical_batch is None:
+            self.physical_batch = fastest_physical_batch(self.engine, self.objective, self.records)
         saved = time.monotonic()
         exact = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True)
         with exact, Progress(self.settings.steps, done=self.step, show=progress) as bar:
@@ -199,8 +152,9 @@ class Trainer:
         """Sum over the sampled records of their (clipped) gradients, in physical batches; mean loss; norms before clipping."""
         total = [torch.zeros_like(p) for p in self.parameters]
         loss, norms = 0.0, []
-        for start in range(0, len(index), self.settings.physical_batch):
-            n = min(self.settings.physical_batch, len(index) - start)
+        size = self.physical_batch or len(index)
+        for start in range(0, len(index), size):
+            n = min(size, len(index) - start)
             rows, counts = padded(start, n)
             inputs = {"record": self.records[index[rows].to(self.device)]}
             inputs |= {k: v[rows].to(self.device) for k, v in drawn.items()}
@@ -211,9 +165,8 @@ class Trainer:
         return total, loss / max(len(index), 1), torch.cat(norms) if norms else torch.zeros(0)
 
     def _losses(self, network: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
-        drawn = {k: v for k, v in inputs.items() if k != "record"}
         with self._precision():
-            return self.objective.losses(network, inputs["record"], drawn)
+            return of_records(self.objective)(network, inputs)
 
     def _free_losses(self, network: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
         with self._precision():
@@ -292,6 +245,7 @@ class Trainer:
             "ledger": dict(self.ledger),
             "generators": {name: g.get_state() for name, g in self.generators.items()},
             "record": {**vars(self.record), "window": vars(self._window)},
+            "physical_batch": self.physical_batch,
             "companion": self.companion.state() if self.companion is not None else None,
             "complete": False,
         }
@@ -301,6 +255,8 @@ class Trainer:
         self.ema = [e.to(self.device) for e in state["ema"]]
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.ledger = state["step"], dict(state["ledger"])
+        if self.physical_batch is None:
+            self.physical_batch = state["physical_batch"]
         if self.companion is not None:
             self.companion.restore(state["companion"])
         if state["generators"] is not None:

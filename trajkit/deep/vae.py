@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from trajkit.deep.generator import DeepConfig, DeepGenerator
 from trajkit.deep.halves import Decoder, Encoder, decoder_sizes
-from trajkit.deep.trainer import Companion, Objective, Trainer
+from trajkit.deep.objective import Companion, Objective
+from trajkit.deep.trainer import Trainer
 from trajkit.deep.training_guarantee import Budget
 from trajkit.deep.unet import n_params
 
