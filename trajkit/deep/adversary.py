@@ -56,7 +56,7 @@ class GeneratorTrainer:
             return
         s = self.settings
         z = torch.randn(s.batch, self.latent, generator=self.draws).to(trainer.device)
-        with bystander(trainer.model, trainer.engine) as critic:
+        with bystander(trainer.engine.network) as critic:
 
             def losses(network: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
                 return -critic(network(inputs["z"]))[:, 0]

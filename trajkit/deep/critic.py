@@ -1,8 +1,14 @@
-"""The critic's side of the Wasserstein GAN: its loss per record, with the Lipschitz penalty or the projection that replaces it.
+"""The critic's side of the Wasserstein GAN: its loss per record, and what keeps the critic Lipschitz.
 
 One record's loss is -D(x) plus the penalty at one point on a random line from x to a generated trajectory (WGAN-LP, Petzka
 et al. 2018): both depend on that record alone, so that clipping their joint gradient bounds what the record can do.
-The loss on generated trajectories depends on no record, given the weights.
+The loss on generated trajectories depends on no record, given the weights; it stands alone (``fakes: separate``), clipped
+like a record and not noised, or inside the records' losses, one generated trajectory a record (``paired``).
+
+Three ways to the Lipschitz bound. ``penalty``: on the norm of the input gradient, differentiated twice. ``slope``: on the
+difference quotient along the steepest direction, which has the same value and the same gradient to second order in the
+step and needs first derivatives only, so that per-record gradients come by hooks. ``projection``: of the weights, after
+each step, instead of a penalty.
 """
 
 from __future__ import annotations
@@ -13,7 +19,11 @@ import torch
 from torch import Tensor, nn
 from torch.func import grad
 
-Lipschitz = Literal["penalty", "projection"]
+from trajkit.deep.engines import bystander
+
+Lipschitz = Literal["penalty", "slope", "projection"]
+Fakes = Literal["separate", "paired"]
+STEP = 0.05  # of the difference quotient, on the scale of ``half_box``
 
 
 class CriticLoss:
@@ -21,8 +31,6 @@ class CriticLoss:
 
     ``projection``: largest singular value of every weight, restored after each step; it is a function of the weights alone.
     """
-
-    draws = 1
 
     def __init__(
         self,
@@ -32,10 +40,17 @@ class CriticLoss:
         free_rows: int,
         lipschitz: Lipschitz,
         penalty_weight: float,
-        projection: float,
+        projection: float = 1.0,
+        fakes: Fakes = "separate",
     ) -> None:
-        self.generator, self.latent, self.free_rows = generator, latent, free_rows
+        self.generator, self.latent, self.fakes = generator, latent, fakes
+        self.free_rows = free_rows if fakes == "separate" else 0
         self.lipschitz, self.penalty_weight, self.projection = lipschitz, penalty_weight, projection
+
+    @property
+    def draws(self) -> int:
+        """Rows of the network that belong to one record."""
+        return 1 + (self.fakes == "paired") + 2 * (self.lipschitz == "slope")
 
     @property
     def second_order(self) -> bool:
@@ -59,17 +74,39 @@ class CriticLoss:
 
     def losses(self, model: nn.Module, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor:
         """Return [records] for ``batch`` [records, 2, L]."""
-        score = -model(batch)[:, 0].float()
-        if self.lipschitz != "penalty":
-            return score
         u = drawn["u"][:, None, None]
-        slope = grad(lambda x: model(x).float().sum())(u * batch + (1 - u) * drawn["fake"])
-        norm = (slope.float().square().sum(dim=(1, 2)) + 1e-12).sqrt()
-        return score + self.penalty_weight * (norm - 1).clamp(min=0).square()
+        between = u * batch + (1 - u) * drawn["fake"]
+        rows = [batch, drawn["fake"]] if self.fakes == "paired" else [batch]
+        if self.lipschitz == "slope":
+            ahead = STEP * steepest(model, between)
+            rows += [between + ahead, between - ahead]
+        scores = _full(model(torch.stack(rows, dim=1).flatten(0, 1))[:, 0]).unflatten(0, (-1, len(rows)))
+        loss = -scores[:, 0] + (scores[:, 1] if self.fakes == "paired" else 0)
+        if self.lipschitz == "penalty":
+            slope = grad(lambda x: _full(model(x)).sum())(between)
+            norm = (slope.square().sum(dim=(1, 2)) + 1e-12).sqrt()
+        elif self.lipschitz == "slope":
+            norm = (scores[:, -2] - scores[:, -1]) / (2 * STEP)
+        else:
+            return loss
+        return loss + self.penalty_weight * (norm - 1).clamp(min=0).square()
 
     def free_losses(self, model: nn.Module, drawn: dict[str, Tensor]) -> Tensor:
         """Return D(G(z)) for each generated trajectory."""
-        return model(drawn["fake"])[:, 0].float()
+        return _full(model(drawn["fake"])[:, 0])
+
+
+def steepest(model: nn.Module, x: Tensor) -> Tensor:
+    """Unit vectors [rows, 2, L] along the input gradient of the critic at ``x``; zero where the gradient is."""
+    with bystander(model), torch.enable_grad():
+        x = x.detach().requires_grad_()
+        (slope,) = torch.autograd.grad(_full(model(x)).sum(), x)
+    return slope / slope.flatten(1).norm(dim=1).clamp(min=1e-12)[:, None, None]
+
+
+def _full(scores: Tensor) -> Tensor:
+    """In single precision at least, whatever the network computed in."""
+    return scores.to(torch.promote_types(scores.dtype, torch.float32))
 
 
 @torch.no_grad()

@@ -37,11 +37,19 @@ class HasLosses(Protocol):
 
 
 class Engine(Protocol):
-    """`summed` returns (losses [records], gradient sum, norms before clipping [records] or empty)."""
+    """`summed` returns (losses [records], gradient sum, norms before clipping [records] or empty).
+
+    ``draws`` rows of the network belong to one record, where that differs from what the engine was made for.
+    """
 
     def summed(
-        self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor
+        self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor, *, draws: int | None = None
     ) -> tuple[Tensor, list[Tensor], Tensor]: ...
+
+    @property
+    def network(self) -> nn.Module:
+        """The model as the losses see it."""
+        ...
 
     def close(self) -> None:
         """Leave the model as it was."""
@@ -68,10 +76,12 @@ class Whole:
     """Autograd over the whole batch."""
 
     def __init__(self, model: nn.Module) -> None:
-        self.model, self.parameters = model, trainable(model)
+        self.network, self.parameters = model, trainable(model)
 
-    def summed(self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
-        values = losses(self.model, inputs) * counts
+    def summed(
+        self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor, *, draws: int | None = None
+    ) -> tuple[Tensor, list[Tensor], Tensor]:
+        values = losses(self.network, inputs) * counts
         values.sum().backward()
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
         for p in self.parameters:
@@ -86,10 +96,13 @@ class Hooked:
     """Per-record gradients by hooks."""
 
     def __init__(self, model: nn.Module, max_grad_norm: float, draws: int) -> None:
-        self.network, self.max_grad_norm = RecordGradients(model, draws=draws), max_grad_norm
+        self.network, self.max_grad_norm, self.draws = RecordGradients(model, draws=draws), max_grad_norm, draws
         self.parameters = trainable(model)
 
-    def summed(self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
+    def summed(
+        self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor, *, draws: int | None = None
+    ) -> tuple[Tensor, list[Tensor], Tensor]:
+        self.network.draws = self.draws if draws is None else draws
         values = losses(self.network, inputs) * counts
         self.network.backward(values)
         gradients, norms = clipped_sum(self.parameters, self.max_grad_norm)
@@ -105,13 +118,15 @@ class Functional:
     """Per-record gradients by `torch.func`: exact for losses that contain gradients of the network."""
 
     def __init__(self, model: nn.Module, max_grad_norm: float) -> None:
-        self.model, self.max_grad_norm = model, max_grad_norm
+        self.network, self.max_grad_norm = model, max_grad_norm
 
-    def summed(self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
-        weights = {name: p.detach() for name, p in self.model.named_parameters() if p.requires_grad}
+    def summed(
+        self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor, *, draws: int | None = None
+    ) -> tuple[Tensor, list[Tensor], Tensor]:
+        weights = {name: p.detach() for name, p in self.network.named_parameters() if p.requires_grad}
 
         def one(weights: dict[str, Tensor], row: dict[str, Tensor], count: Tensor) -> Tensor:
-            bound = _Bound(self.model, weights)
+            bound = _Bound(self.network, weights)
             return losses(bound, {k: v[None] for k, v in row.items()})[0] * count
 
         samples, values = vmap(grad_and_value(one), in_dims=(None, 0, 0))(weights, inputs, counts)
@@ -135,12 +150,13 @@ class _Bound(nn.Module):
 
 
 @contextmanager
-def bystander(model: nn.Module, engine: Engine) -> Iterator[nn.Module]:
-    """``model`` as part of another network's loss: its per-record hooks stand still."""
-    if isinstance(engine, Hooked):
-        engine.network.active = False
+def bystander(network: nn.Module) -> Iterator[nn.Module]:
+    """``network`` as a part of another one's loss, or asked for its input gradient: its per-record hooks stand still."""
+    hooked = network if isinstance(network, RecordGradients) else None
+    if hooked is not None:
+        hooked.active = False
     try:
-        yield model
+        yield network
     finally:
-        if isinstance(engine, Hooked):
-            engine.network.active = True
+        if hooked is not None:
+            hooked.active = True

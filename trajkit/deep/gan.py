@@ -15,7 +15,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from trajkit.deep.adversary import GeneratorSettings, GeneratorTrainer
-from trajkit.deep.critic import CriticLoss, Lipschitz
+from trajkit.deep.critic import CriticLoss, Fakes, Lipschitz
 from trajkit.deep.generator import DeepConfig, DeepGenerator
 from trajkit.deep.halves import Decoder, Encoder, decoder_sizes
 from trajkit.deep.objective import Companion, Objective
@@ -29,8 +29,8 @@ from trajkit.privacy.guarantee import Guarantee
 class GanConfig(DeepConfig):
     """Parameters; the defaults are the quick size. ``steps`` are updates of the generator, ``n_critic`` critic steps precede each.
 
-    ``learning_rate`` is the generator's. ``penalty_weight`` weighs the Lipschitz penalty; ``lipschitz: projection`` holds the
-    largest singular value of each critic weight at ``projection`` instead, which needs no second derivative.
+    ``learning_rate`` is the generator's. ``penalty_weight`` weighs the Lipschitz penalty; ``lipschitz`` and ``fakes`` are
+    explained in `trajkit.deep.critic`; ``projection`` bounds the largest singular value of each critic weight.
     """
 
     latent: int = Field(32, ge=1)
@@ -40,6 +40,7 @@ class GanConfig(DeepConfig):
     beta_1: float = Field(0.0, ge=0, lt=1)
     beta_2: float = Field(0.9, ge=0, lt=1)
     lipschitz: Lipschitz = "penalty"
+    fakes: Fakes = "separate"
     penalty_weight: float = Field(10.0, ge=0, allow_inf_nan=False)
     projection: float = Field(1.0, gt=0, allow_inf_nan=False)
     dp_target: Literal["critic", "generator", "both"] = "critic"
@@ -73,6 +74,7 @@ class Gan(DeepGenerator):
             lipschitz=c.lipschitz,
             penalty_weight=c.penalty_weight,
             projection=c.projection,
+            fakes=c.fakes,
         )
         noised = c.regime == "private" and c.dp_target != "critic"
         self._player = GeneratorTrainer(

@@ -34,8 +34,8 @@ REPLACEMENTS = {
     "MultiheadAttention": "opacus.layers.DPMultiheadAttention",
     "InstanceNorm1d": "torch.nn.GroupNorm, or InstanceNorm1d with track_running_stats=False",
 }
-# (layer, its input, gradient of its output) -> per-record gradients of its parameters
-Rule = Callable[[nn.Module, Tensor, Tensor], dict[Tensor, Tensor]]
+# (layer, its input, gradient of its output, draws=rows a record) -> per-record gradients of its parameters
+Rule = Callable[..., dict[Tensor, Tensor]]
 
 
 def check_supported(model: nn.Module) -> None:
@@ -73,7 +73,7 @@ class RecordGradients(nn.Module):
         self.handles = []
         for layer in model.modules():
             if any(p.requires_grad for p in layer.parameters(recurse=False)):
-                rule = _rule(layer, draws)
+                rule = _rule(layer)
                 self.handles += [
                     layer.register_forward_pre_hook(self._before),
                     layer.register_forward_hook(partial(self._after, rule=rule)),
@@ -105,7 +105,7 @@ class RecordGradients(nn.Module):
         if self.active and torch.is_grad_enabled():
             if not output.requires_grad:
                 output.requires_grad_()
-            output.register_hook(partial(_capture, layer, inputs[0].detach(), rule))
+            output.register_hook(partial(_capture, layer, inputs[0].detach(), partial(rule, draws=self.draws)))
 
 
 def _capture(layer: nn.Module, x: Tensor, rule: Rule, grads: Tensor) -> None:
@@ -157,15 +157,15 @@ def _take(p: nn.Parameter) -> Tensor:
     return sample
 
 
-def _rule(layer: nn.Module, draws: int) -> Rule:
+def _rule(layer: nn.Module) -> Rule:
     """Our own rule for the type of ``layer``, else Opacus', else `torch.func` on the layer."""
     if type(layer) in OWN_RULES and (not isinstance(layer, nn.Conv1d) or _plain_conv(layer)):
-        return partial(OWN_RULES[type(layer)], draws=draws)
+        return OWN_RULES[type(layer)]
     opacus = GradSampleModule.GRAD_SAMPLERS.get(type(layer))
     if opacus is None:
         prepare_layer(layer, batch_first=True)
         opacus = ft_compute_per_sample_gradient
-    return partial(_summed, rule=opacus, draws=draws)
+    return partial(_summed, rule=opacus)
 
 
 def _summed(

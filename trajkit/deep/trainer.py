@@ -178,7 +178,9 @@ class Trainer:
         if not rows:
             return None, 0.0
         drawn = {k: v.to(self.device) for k, v in self.objective.draw(rows, self.generators["draws"]).items()}
-        losses, gradients, _ = self.engine.summed(self._free_losses, drawn, torch.ones(rows, device=self.device))
+        losses, gradients, _ = self.engine.summed(
+            self._free_losses, drawn, torch.ones(rows, device=self.device), draws=1
+        )
         return list(torch._foreach_mul(gradients, self.expected_batch / rows)), float(losses.mean())
 
     def _precision(self) -> AbstractContextManager[Any]:
