@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from trajkit.deep import critic
 from trajkit.deep.critic import CriticLoss
 from trajkit.deep.ddpm import Denoising, alphas_bar
 from trajkit.deep.engines import Functional, Hooked, Whole, make_engine, of_records
@@ -106,6 +107,8 @@ def test_the_plain_engine_sums_the_same_gradients(name: str) -> None:
     torch.manual_seed(0)
     model, objective = MODELS[name](Sizes(4, (1, 2), 1, 2), 8, 1)
     inputs = _inputs(objective, 5, 8)
+    if "critic" in name:
+        model, inputs = model.double(), {k: v.double() for k, v in inputs.items()}
     losses, total, norms = Whole(model).summed(of_records(objective), inputs, torch.ones(5))
     _close(_flat(total), _one_by_one(model, objective, inputs).sum(0))
     assert len(losses) == 5 and len(norms) == 0
@@ -128,17 +131,25 @@ def test_the_penalty_bites_in_these_tests_and_its_micro_batches_agree() -> None:
     _close(whole, torch.stack(parts).sum(0))
 
 
-def test_the_slope_is_the_penalty_to_second_order() -> None:
-    """Value and gradient of both agree, since the gradient of a norm is that along its own direction."""
+def test_the_slope_is_the_penalty_to_second_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Value and gradient agree, since the gradient of a norm is that along its own direction; half the step, a quarter of the error."""
     torch.manual_seed(0)
     model, objective = MODELS["critic with penalty"](Sizes(8, (1, 2), 1, 2), 8, 1)
-    inputs = _inputs(objective, 6, 8)
-    torch.manual_seed(0)
-    _, quotient = MODELS["critic with slope"](Sizes(8, (1, 2), 1, 2), 8, 1)
-    exact, close = (of_records(o)(model, inputs) for o in (objective, quotient))
-    assert float((exact - close).abs().max()) < 0.01 * float(exact.abs().max())
-    a, b = (_flat(Whole(model).summed(of_records(o), inputs, torch.ones(6))[1]) for o in (objective, quotient))
-    assert float((a - b).norm()) < 0.02 * float(a.norm())
+    quotient = MODELS["critic with slope"](Sizes(8, (1, 2), 1, 2), 8, 1)[1]
+    model = model.double()
+    inputs = {k: v.double() for k, v in _inputs(objective, 6, 8).items()}
+
+    def both(chosen: Objective) -> tuple[Tensor, Tensor]:
+        losses, gradients, _ = Whole(model).summed(of_records(chosen), inputs, torch.ones(6))
+        return losses, _flat(gradients)
+
+    exact, off = both(objective), []
+    for step in (0.02, 0.01):
+        monkeypatch.setattr(critic, "STEP", step)
+        found = both(quotient)
+        off.append([float((a - b).norm() / a.norm()) for a, b in zip(exact, found, strict=True)])
+    assert max(off[0]) < 0.02
+    assert all(3.5 < a / b < 4.5 for a, b in zip(*off, strict=True))
 
 
 def test_rows_that_only_fill_up_count_for_nothing() -> None:

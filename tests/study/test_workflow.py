@@ -70,11 +70,12 @@ BASE = [_cell("real", "real"), _cell("uniform", "uniform")]
 
 def test_a_failing_run_leaves_a_hole_and_the_rest_goes_on(tmp_path: Path) -> None:
     broken = _cell("diffusion-private", "diffusion", **{**SMALL, "batch_size": 5000})
-    question = _question(tmp_path, [*BASE, broken])
+    diverged = _cell("gan-plain", "gan", channels=8, steps=20, batch_size=32, critic_learning_rate=1e30)
+    question = _question(tmp_path, [*BASE, broken, diverged])
     outputs = tmp_path / "outputs"
     first = _study(outputs, str(question))
     assert first.returncode == 1, first.stdout + first.stderr
-    assert "2 runs complete, 1 failed" in first.stdout
+    assert "2 runs complete, 2 failed" in first.stdout
     assert "fewer than batch_size 5000" in first.stdout
     folder = outputs / "q" / "smoke-city"
     plan = json.loads((folder / "plan.json").read_text())
@@ -84,7 +85,9 @@ def test_a_failing_run_leaves_a_hole_and_the_rest_goes_on(tmp_path: Path) -> Non
     results = pd.read_csv(folder / "results.csv")
     assert set(results["cell"]) == {"real", "uniform"}
     html = (folder / "report.html").read_text()
-    assert "fewer than batch_size 5000" in html
+    assert "fewer than batch_size 5000" in html and "the loss is" in html
+    lost = outputs / "runs" / next(r["run_id"] for r in plan["runs"] if r["cell"] == "gan-plain")
+    assert len(pd.read_csv(lost / "history.csv"))  # its loss curve up to there is in the report
     assert json.loads((folder / "claims.json").read_text())[0]["verdict"] == "not testable at this profile"
 
     _question(tmp_path, BASE)  # without the broken cell the study is complete, and nothing is run again

@@ -23,7 +23,7 @@ from trajkit.deep.engines import bystander
 
 Lipschitz = Literal["penalty", "slope", "projection"]
 Fakes = Literal["separate", "paired"]
-STEP = 0.05  # of the difference quotient, on the scale of ``half_box``
+STEP = 0.02  # of the difference quotient, on the scale of ``half_box``
 
 
 class CriticLoss:
