@@ -1,4 +1,4 @@
-"""A DP-SGD step against the plain step at the same batch: time, where it goes, and memory, on one thread."""
+"""A DP-SGD step against the plain step at the same batch, for every model: time, where it goes, and memory, on one thread."""
 
 from __future__ import annotations
 
@@ -16,116 +16,156 @@ from opacus.grad_sample import GradSampleModule
 from torch import Tensor, nn
 
 from trajkit.benchmarks import BenchRow
+from trajkit.deep.autotune import seconds_per_record
+from trajkit.deep.critic import CriticLoss, Lipschitz
 from trajkit.deep.ddpm import Denoising, alphas_bar
-from trajkit.deep.grad_sample import RecordGradients, clipped_sum
+from trajkit.deep.engines import Engine, Functional, Losses, make_engine, of_records, trainable
+from trajkit.deep.grad_sample import clip
+from trajkit.deep.halves import Decoder, Encoder, decoder_sizes
 from trajkit.deep.memory import keep_freed_memory
+from trajkit.deep.objective import Objective
 from trajkit.deep.unet import COORDINATES, Sizes, UNet
+from trajkit.deep.vae import Autoencoder, Elbo
 
-SIZES, LENGTH, RECORDS = Sizes(16, (1, 2, 2, 2), 1, 8), 64, 64
+SIZES, LENGTH, RECORDS, LATENT = Sizes(16, (1, 2, 2, 2), 1, 8), 64, 128, 8
 REPEATS = 5
 CLIP, SIGMA = 0.1, 1.0
-PARTS = ("forward", "backward with per-record gradients", "norms, clipping and sum", "noise", "optimizer")
+
+
+def _diffusion(draws: int) -> tuple[nn.Module, Objective]:
+    return UNet(SIZES), Denoising(alphas_bar("linear", 300), (COORDINATES, LENGTH), draws=draws, prediction="velocity")
+
+
+def _vae() -> tuple[nn.Module, Objective]:
+    decoder = Decoder(decoder_sizes(SIZES, LENGTH, LATENT), LENGTH, LATENT)
+    objective = Elbo(LATENT, kl_weight=1e-3, warmup_steps=0, draws=1)
+    return Autoencoder(Encoder(SIZES, LENGTH, 2 * LATENT), decoder), objective
+
+
+def _critic(lipschitz: Lipschitz) -> tuple[nn.Module, Objective]:
+    generator = Decoder(decoder_sizes(SIZES, LENGTH, LATENT), LENGTH, LATENT)
+    objective = CriticLoss(generator, LATENT, free_rows=0, lipschitz=lipschitz, penalty_weight=10.0)
+    return Encoder(SIZES, LENGTH, 1), objective
+
+
+CASES: dict[str, Callable[[], tuple[nn.Module, Objective]]] = {
+    "diffusion": lambda: _diffusion(1),
+    "diffusion, 4 draws a record": lambda: _diffusion(4),
+    "VAE": _vae,
+    "GAN critic, penalty": lambda: _critic("penalty"),
+    "GAN critic, slope": lambda: _critic("slope"),
+}
 
 
 def rows() -> list[BenchRow]:
-    """Measure at 1 and at 4 diffusion draws a record."""
+    """Measure every case; for the diffusion model also the other ways to per-record gradients and the physical batch."""
     keep_freed_memory()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return [row for draws in (1, 4) for row in _at(draws)]
+        measured = [row for name in CASES for row in _against_plain(name)]
+        return [*measured, *_other_ways(), *_physical_batch(), *_memory()]
     finally:
         torch.set_num_threads(threads)
 
 
-def _at(draws: int) -> list[BenchRow]:
-    label = f"batch {RECORDS}, {draws} draw(s) a record"
-    plain, private, opacus = Step(draws), Step(draws, RecordGradients), Step(draws, GradSampleModule)
-    seconds = {name: _median(step.run) for name, step in (("plain", plain), ("private", private), ("opacus", opacus))}
-    parts = private.parts()
-    memory = {name: _peak_mb(draws, name == "DP-SGD") for name in ("plain", "DP-SGD")}
+def _against_plain(name: str) -> list[BenchRow]:
+    plain, private = (_median(Step(name, private=p).run) for p in (False, True))
+    label = f"{name}, batch {RECORDS}"
     return [
-        BenchRow(f"plain step, {label}", seconds["plain"], "s"),
-        BenchRow(f"DP-SGD step, {label}", seconds["private"], "s"),
-        BenchRow(f"DP-SGD step, {label}", seconds["private"] / seconds["plain"], "times", "plain step"),
-        BenchRow(f"Opacus hooks step, {label}", seconds["opacus"] / seconds["plain"], "times", "plain step"),
-        *(BenchRow(f"DP-SGD {name}, {label}", value, "s") for name, value in parts.items()),
-        *(BenchRow(f"{name} step, peak memory it adds, {label}", mb, "MB") for name, mb in memory.items()),
+        BenchRow(f"plain step, {label}", plain, "s"),
+        BenchRow(f"DP-SGD step, {label}", private, "s"),
+        BenchRow(f"DP-SGD step, {label}", private / plain, "times", "plain step"),
     ]
 
 
-class Step:
-    """One step of the quick network on a fixed batch, by autograd alone or with a per-record wrapper."""
+def _other_ways() -> list[BenchRow]:
+    """Opacus' hooks and torch.func on the diffusion model."""
+    plain = _median(Step("diffusion", private=False).run)
+    functional, opacus = (
+        Step("diffusion", private=True, engine=Functional),
+        Step("diffusion", private=True, engine=Opacus),
+    )
+    label = f"diffusion, batch {RECORDS}"
+    return [
+        BenchRow(f"torch.func step, {label}", _median(functional.run) / plain, "times", "plain step"),
+        BenchRow(f"Opacus hooks step, {label}", _median(opacus.run) / plain, "times", "plain step"),
+    ]
 
-    def __init__(self, draws: int, wrapper: Callable[..., nn.Module] | None = None) -> None:
+
+def _physical_batch() -> list[BenchRow]:
+    found = []
+    for words, private in (("plain", False), ("DP-SGD", True)):
+        step = Step("diffusion", private=private)
+        seconds = seconds_per_record(step.engine, step.objective, step.batch.repeat(2, 1, 1))
+        best = min(seconds, key=seconds.__getitem__)
+        found += [
+            BenchRow(f"fastest physical batch, {words}, diffusion", best, "records"),
+            BenchRow(f"its gradients, {words}, diffusion", 1e3 * seconds[best], "ms/record"),
+        ]
+    return found
+
+
+def _memory() -> list[BenchRow]:
+    label = f"diffusion, batch {RECORDS}"
+    return [
+        BenchRow(f"{words} step, peak memory it adds, {label}", _peak_mb(private), "MB")
+        for words, private in (("plain", False), ("DP-SGD", True))
+    ]
+
+
+class Opacus:
+    """Per-record gradients by Opacus' own hooks, for comparison."""
+
+    def __init__(self, model: nn.Module, max_grad_norm: float) -> None:
+        self.network, self.max_grad_norm = GradSampleModule(model, loss_reduction="sum"), max_grad_norm
+        self.parameters = trainable(model)
+
+    def summed(
+        self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor, *, draws: int | None = None
+    ) -> tuple[Tensor, list[Tensor], Tensor]:
+        """As `trajkit.deep.engines.Engine`."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Full backward hook is firing")
+            values = losses(self.network, inputs) * counts
+            values.sum().backward()
+        samples = [p.grad_sample for p in self.parameters]  # type: ignore[attr-defined]
+        for p in self.parameters:
+            p.grad_sample, p.grad = None, None  # type: ignore[attr-defined]
+        return values.detach(), *clip(samples, self.max_grad_norm)
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+class Step:
+    """One step of a case on a fixed batch."""
+
+    def __init__(self, name: str, *, private: bool, engine: Callable[[nn.Module, float], Engine] | None = None) -> None:
         torch.manual_seed(0)
-        self.model = UNet(SIZES).train()
-        self.wrapper, self.draws = wrapper, draws
-        if wrapper is RecordGradients:
-            self.network: nn.Module = RecordGradients(self.model, draws=draws)
-        else:
-            self.network = wrapper(self.model, loss_reduction="sum") if wrapper else self.model
-        self.objective = Denoising(alphas_bar("linear", 300), (COORDINATES, LENGTH), draws=draws)
+        self.model, self.objective = CASES[name]()
+        self.model.train()
+        bound = CLIP if private else None
+        self.engine = (
+            engine(self.model, CLIP)
+            if engine
+            else make_engine(
+                self.model, draws=self.objective.draws, second_order=self.objective.second_order, max_grad_norm=bound
+            )
+        )
+        self.private = private
         self.batch = torch.rand(RECORDS, COORDINATES, LENGTH) * 2 - 1
         self.drawn = self.objective.draw(RECORDS, torch.Generator().manual_seed(0))
-        self.weights = list(self.model.parameters())
+        self.weights = trainable(self.model)
         self.optimizer = torch.optim.AdamW(self.weights, lr=1e-3, fused=True)
 
     def run(self) -> None:
-        """The whole step."""
-        self.backward(self.forward())
-        total = self.clip() if self.wrapper else [p.grad for p in self.weights if p.grad is not None]
-        if self.wrapper:
-            self.noise(total)
-        self.update(total)
-
-    def parts(self) -> dict[str, float]:
-        """Median seconds of each part of the step."""
-        spent: dict[str, list[float]] = {}
-        for _ in range(REPEATS):
-            clock = [time.perf_counter()]
-            losses = self.forward()
-            clock.append(time.perf_counter())
-            self.backward(losses)
-            clock.append(time.perf_counter())
-            total = self.clip()
-            clock.append(time.perf_counter())
-            self.noise(total)
-            clock.append(time.perf_counter())
-            self.update(total)
-            clock.append(time.perf_counter())
-            for name, start, end in zip(PARTS, clock, clock[1:], strict=False):
-                spent.setdefault(name, []).append(end - start)
-        return {name: statistics.median(values) for name, values in spent.items()}
-
-    def forward(self) -> Tensor:
-        """The loss of each record."""
-        return self.objective.losses(self.network, self.batch, self.drawn)
-
-    def backward(self, losses: Tensor) -> None:
-        """Gradients of all weights, per record where there is a wrapper."""
-        if isinstance(self.network, RecordGradients):
-            self.network.backward(losses)
-        else:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message="Full backward hook is firing")
-                losses.sum().backward()
-
-    def clip(self) -> list[Tensor]:
-        """The clipped sum; Opacus' rows are draws, which a record sums before clipping."""
-        if self.wrapper is GradSampleModule and self.draws > 1:
-            for p in self.weights:
-                p.grad_sample = p.grad_sample.unflatten(0, (-1, self.draws)).sum(1)  # type: ignore[attr-defined]
-        return clipped_sum(self.weights, CLIP)[0]
-
-    def noise(self, total: list[Tensor]) -> None:
-        """Add Gaussian noise."""
-        for gradient in total:
-            gradient += CLIP * SIGMA * torch.randn_like(gradient)
-
-    def update(self, total: list[Tensor]) -> None:
-        """AdamW."""
+        """Gradients, noise where it is private, update."""
+        inputs = {"record": self.batch, **self.drawn}
+        _, total, _ = self.engine.summed(of_records(self.objective), inputs, torch.ones(len(self.batch)))
         for p, gradient in zip(self.weights, total, strict=True):
+            if self.private:
+                gradient += CLIP * SIGMA * torch.randn_like(gradient)
             p.grad = gradient / RECORDS
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -141,17 +181,17 @@ def _median(function: Callable[[], None]) -> float:
     return statistics.median(values)
 
 
-def _peak_mb(draws: int, private: bool) -> float:
+def _peak_mb(private: bool) -> float:
     """Peak resident memory that one step adds, in MB, sampled every millisecond in a fresh process."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
-        return pool.submit(_step_memory_mb, draws, private).result()
+        return pool.submit(_step_memory_mb, private).result()
 
 
-def _step_memory_mb(draws: int, private: bool) -> float:
+def _step_memory_mb(private: bool) -> float:
     torch.set_num_threads(1)
     keep_freed_memory()
-    step = Step(draws, RecordGradients if private else None)
+    step = Step("diffusion", private=private)
     process, stop = psutil.Process(), threading.Event()
     before = process.memory_info().rss
     peak = [before]
