@@ -17,6 +17,16 @@ from trajkit.privacy.guarantee import Guarantee
 from trajkit.release import Release
 from trajkit.trajectories import Trajectories, make
 
+SMALL: dict[str, Any] = {
+    "length": 8,
+    "channels": 8,
+    "channel_multipliers": [1, 2],
+    "groups": 2,
+    "attention": False,
+    "batch_size": 4,
+    "physical_batch": 4,
+    "steps": 3,
+}
 # small enough for seconds; methods without an entry run with their defaults
 TINY: dict[str, dict[str, Any]] = {
     "uniform": {"length": 8},
@@ -36,6 +46,8 @@ TINY: dict[str, dict[str, Any]] = {
         "noise_draws_per_example": 1,
         "steps": 3,
     },
+    "vae": {**SMALL, "latent": 4},
+    "gan": {**SMALL, "latent": 4, "n_critic": 2},
 }
 EVERY = pytest.mark.parametrize("name", METHODS)
 

@@ -108,7 +108,15 @@ class Gan(DeepGenerator):
         c = self.config
         if c.dp_target == "generator" and c.regime == "private":
             return generator_only_guarantee(budget, batch=c.batch_size, steps=self._player.updates)
-        return super()._guarantee(trainer, budget)
+        found = super()._guarantee(trainer, budget)
+        if not found.holds:
+            return found
+        words = (
+            f"{found.mechanism}; on the critic: the generator learns from its weights alone, which is post-processing"
+        )
+        if c.dp_target == "both":
+            words += ", and the noise on the generator's own gradients adds nothing to the guarantee"
+        return replace(found, mechanism=words)
 
     @torch.no_grad()
     def _sample(self, n: int, generator: torch.Generator) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -125,10 +124,14 @@ def generator_only_guarantee(budget: Budget, *, batch: int, steps: int) -> Guara
     The clipped gradients belong to latent vectors, not to records, and the critic between them is trained without noise: one
     record can move all ``batch`` of them at every step. What can be proved is mu-GDP with mu = 2 B sqrt(T) / sigma.
     """
-    mu = 2 * batch * math.sqrt(steps) / budget.noise_multiplier
+    from trajkit.privacy.gdp import gdp_epsilon, generator_only_mu
+
+    assert budget.delta is not None
+    mu = generator_only_mu(batch=batch, steps=steps, noise_multiplier=budget.noise_multiplier)
     reason = (
         "noise was added to the generator's gradients, but data reaches the generator through a critic trained without noise: "
         f"one record can move all {batch} clipped gradients of every step, not one of them with probability q. What can be "
-        f"proved for {steps} steps with noise {budget.noise_multiplier:.4g} is mu-GDP with mu = {mu:.4g}, which protects nobody"
+        f"proved for {steps} steps with noise {budget.noise_multiplier:.4g} is mu-GDP with mu = {mu:.4g}, "
+        f"that is an epsilon of {gdp_epsilon(mu, budget.delta):.3g} at delta {budget.delta:.2g}, which protects nobody"
     )
     return no_guarantee(reason, unit=UNIT, adjacency=ADJACENCY, rng=RNG_SEEDED)
