@@ -16,8 +16,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from trajkit.deep.critic import CriticLoss
 from trajkit.deep.ddpm import Denoising, alphas_bar, ddim
+from trajkit.deep.engines import make_engine, of_records
 from trajkit.deep.grad_sample import RecordGradients, clipped_sum
+from trajkit.deep.halves import Decoder, Encoder
 from trajkit.deep.train_settings import TrainSettings
 from trajkit.deep.trainer import Trainer
 from trajkit.deep.unet import COORDINATES, Sizes, UNet, n_params
@@ -52,6 +55,7 @@ def main() -> int:
     print(f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}, CUDA {torch.version.cuda}")
     checks: list[Callable[[torch.device], Row]] = [
         check_gradients,
+        check_penalty,
         check_samples,
         check_bf16,
         check_resume,
@@ -68,6 +72,17 @@ def check_gradients(device: torch.device) -> Row:
     error = _relative(_clipped(device), _clipped(torch.device("cpu")))
     return Row(
         "per-record gradients against the CPU",
+        f"relative error {error:.1e}",
+        f"< {GRADIENT_TOLERANCE:g}",
+        error < GRADIENT_TOLERANCE,
+    )
+
+
+def check_penalty(device: torch.device) -> Row:
+    """Clipped sums of a critic's per-record gradients, through its Lipschitz penalty, on ``device`` against the CPU."""
+    error = _relative(_critic_clipped(device), _critic_clipped(torch.device("cpu")))
+    return Row(
+        "gradients through the penalty against the CPU",
         f"relative error {error:.1e}",
         f"< {GRADIENT_TOLERANCE:g}",
         error < GRADIENT_TOLERANCE,
@@ -176,6 +191,19 @@ def _clipped(device: torch.device, *, bf16: bool = False) -> Tensor:
         losses = objective.losses(network, _normal(RECORDS, COORDINATES, LENGTH).to(device), drawn)
     network.backward(losses)
     total, _ = clipped_sum(list(model.parameters()), 0.1)
+    return torch.cat([g.flatten() for g in total]).cpu()
+
+
+def _critic_clipped(device: torch.device) -> Tensor:
+    """The clipped sum of the per-record gradients of a quick critic with penalty, as one CPU vector."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        generator, critic = Decoder(QUICK, LENGTH, 8).to(device), Encoder(QUICK, LENGTH, 1).to(device)
+    objective = CriticLoss(generator, 8, free_rows=0, lipschitz="penalty", penalty_weight=10.0)
+    drawn = {k: v.to(device) for k, v in objective.draw(RECORDS, torch.Generator().manual_seed(2)).items()}
+    inputs = {"record": _normal(RECORDS, COORDINATES, LENGTH).to(device), **drawn}
+    engine = make_engine(critic, draws=1, second_order=True, max_grad_norm=0.1)
+    _, total, _ = engine.summed(of_records(objective), inputs, torch.ones(RECORDS, device=device))
     return torch.cat([g.flatten() for g in total]).cpu()
 
 
