@@ -10,6 +10,8 @@ import pytest
 import torch
 from deep_toys import META, SMALL_CONFIG, TINY_CONFIG, toy_trajectories
 
+from trajkit.deep.checkpoint import finalise_checkpoint
+from trajkit.errors import CheckpointError
 from trajkit.methods import make_method
 
 CONFIGS: dict[str, dict[str, Any]] = {"diffusion": TINY_CONFIG, "vae": SMALL_CONFIG, "gan": SMALL_CONFIG}
@@ -71,3 +73,16 @@ def test_other_parameters_share_nothing(tmp_path: Path) -> None:
     _fit("diffusion", 4, tmp_path, shared)
     _fit("diffusion", 9, tmp_path, shared, learning_rate=1e-3)
     assert len({p.stem.partition("-")[0] for p in shared.glob("*.pt")}) == 2
+
+
+def test_a_finalised_checkpoint_is_the_beginning_of_nothing(tmp_path: Path) -> None:
+    """Its sampler state is deleted: it is neither shared nor gone on from."""
+    shared = tmp_path / "prefixes"
+    _fit("diffusion", 4, tmp_path)
+    final = tmp_path / "diffusion-4.pt"
+    finalise_checkpoint(final, keep_state=False)
+    _fit("diffusion", 4, tmp_path, shared)
+    assert not shared.exists()
+    final.rename(tmp_path / "diffusion-9.pt")
+    with pytest.raises(CheckpointError, match="final at step 4"):
+        _fit("diffusion", 9, tmp_path)

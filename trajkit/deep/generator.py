@@ -175,7 +175,7 @@ class DeepGenerator:
             longest_prefix(shared, c.record_steps, checkpoint)
         try:
             trainer.run(progress=progress)
-            if shared is not None and checkpoint is not None:
+            if shared is not None and checkpoint is not None and not trainer.finalised:
                 copy_checkpoint(checkpoint, shared.with_name(f"{shared.name}-{trainer.step}.pt"))
         finally:
             self.history_ = {k: v for k, v in asdict(trainer.record).items() if isinstance(v, list) and v}

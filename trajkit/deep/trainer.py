@@ -26,7 +26,7 @@ from trajkit.deep.memory import keep_freed_memory
 from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.progress import Progress
 from trajkit.deep.train_settings import TrainRecord, TrainSettings, Window
-from trajkit.errors import ParameterError, PrivacyAccountingError, RunFailedError
+from trajkit.errors import CheckpointError, ParameterError, PrivacyAccountingError, RunFailedError
 from trajkit.seeds import child_seed
 
 LOG_POINTS = 200
@@ -75,6 +75,7 @@ class Trainer:
         )
         self.ema = [p.detach().clone() for p in self.parameters]
         self.physical_batch = settings.physical_batch
+        self.finalised = False
         self.step = 0
         self.ledger = {
             "sample_rate": settings.sample_rate,
@@ -261,7 +262,13 @@ class Trainer:
             self.physical_batch = state["physical_batch"]
         if self.companion is not None:
             self.companion.restore(state["companion"])
-        if state["generators"] is not None:
+        self.finalised = state["generators"] is None
+        if self.finalised and self.step < self.settings.steps:
+            raise CheckpointError(
+                f"{self.checkpoint} is final at step {self.step}, its sampler and noise state are deleted: it cannot go on to step "
+                f"{self.settings.steps}; delete the file to train from the start"
+            )
+        if not self.finalised:
             for name, generator in self.generators.items():
                 generator.set_state(state["generators"][name])
         if state["record"] is not None:
