@@ -26,11 +26,13 @@ CLIP = 1e-3
 
 def _critic(sizes: Sizes, length: int, lipschitz: str, fakes: str = "separate") -> tuple[nn.Module, Objective]:
     generator = Decoder(sizes, length, LATENT)
-    options: dict[str, Any] = {"free_rows": 4, "lipschitz": lipschitz, "penalty_weight": 10.0, "fakes": fakes}
+    options: dict[str, Any] = {"pool": 7, "seed": 0, "lipschitz": lipschitz, "penalty_weight": 10.0, "fakes": fakes}
     critic = Encoder(sizes, length, 1)
     with torch.no_grad():
         critic.dense.weight *= 30  # steep enough for the penalty to bite
-    return critic, CriticLoss(generator, LATENT, **options)
+    objective = CriticLoss(generator, LATENT, **options)
+    objective.begin_step(0)
+    return critic, objective
 
 
 MODELS: dict[str, Callable[[Sizes, int, int], tuple[nn.Module, Objective]]] = {

@@ -64,7 +64,9 @@ class World:
 def _theta(records: Tensor, *, seed: int, noise: float, on: str) -> float:
     """One training; the released parameter."""
     generator = OneParameter()
-    objective = CriticLoss(generator, 1, free_rows=BATCH, lipschitz="projection", penalty_weight=0.0, projection=1.0)
+    objective = CriticLoss(
+        generator, 1, pool=BATCH, seed=seed, lipschitz="projection", penalty_weight=0.0, projection=1.0
+    )
     private = on == "critic"
     player = GeneratorTrainer(
         generator,

@@ -44,7 +44,8 @@ def _vae() -> tuple[nn.Module, Objective]:
 
 def _critic(lipschitz: Lipschitz) -> tuple[nn.Module, Objective]:
     generator = Decoder(decoder_sizes(SIZES, LENGTH, LATENT), LENGTH, LATENT)
-    objective = CriticLoss(generator, LATENT, free_rows=0, lipschitz=lipschitz, penalty_weight=10.0)
+    objective = CriticLoss(generator, LATENT, pool=RECORDS, seed=0, lipschitz=lipschitz, penalty_weight=10.0)
+    objective.begin_step(0)
     return Encoder(SIZES, LENGTH, 1), objective
 
 

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.func import grad
 
 from trajkit.deep.engines import bystander
+from trajkit.seeds import child_seed
 
 Lipschitz = Literal["penalty", "slope", "projection"]
 Fakes = Literal["separate", "paired"]
@@ -29,7 +30,8 @@ STEP = 0.02  # of the difference quotient, on the scale of ``half_box``
 class CriticLoss:
     """The objective of the critic against ``generator``, which it reads and never trains.
 
-    ``projection``: largest singular value of every weight, restored after each step; it is a function of the weights alone.
+    The generator stands still for ``n_critic`` steps, so the ``pool`` generated trajectories of these steps are made once, from
+    a seed of their own: a training that is resumed between two updates makes the same. ``projection``: largest singular value of every weight, restored after each step; it is a function of the weights alone.
     """
 
     def __init__(
@@ -37,14 +39,18 @@ class CriticLoss:
         generator: nn.Module,
         latent: int,
         *,
-        free_rows: int,
+        pool: int,
+        seed: int,
+        n_critic: int = 1,
         lipschitz: Lipschitz,
         penalty_weight: float,
         projection: float = 1.0,
         fakes: Fakes = "separate",
     ) -> None:
         self.generator, self.latent, self.fakes = generator, latent, fakes
-        self.free_rows = free_rows if fakes == "separate" else 0
+        self.seed, self.n_critic, self.pool_size = seed, n_critic, pool
+        self.free_rows = pool if fakes == "separate" else 0
+        self.pool_of = -1
         self.lipschitz, self.penalty_weight, self.projection = lipschitz, penalty_weight, projection
 
     @property
@@ -57,20 +63,29 @@ class CriticLoss:
         """Whether the loss contains the critic's input gradient."""
         return self.lipschitz == "penalty"
 
+    @torch.no_grad()
     def begin_step(self, step: int) -> None:
-        """No schedule."""
+        """Generate trajectories anew when the generator has moved."""
+        update = step // self.n_critic
+        if update != self.pool_of:
+            draws = torch.Generator().manual_seed(child_seed(self.seed, "noise", f"pool {update}"))
+            z = torch.randn(self.pool_size, self.latent, generator=draws)
+            self.pool = self.generator(z.to(next(self.generator.parameters()).device))
+            self.pool_of = update
 
     def end_step(self, model: nn.Module) -> None:
         """Project the weights, where that keeps the critic Lipschitz."""
         if self.lipschitz == "projection":
             project(model, self.projection)
 
-    @torch.no_grad()
     def draw(self, records: int, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return generated trajectories [records, 2, L] and places on the lines [records]."""
-        z = torch.randn(records, self.latent, generator=generator)
-        u = torch.rand(records, generator=generator)
-        return {"fake": self.generator(z.to(next(self.generator.parameters()).device)), "u": u}
+        """Return generated trajectories [records, 2, L] out of the pool and places on the lines [records]."""
+        chosen = torch.randint(self.pool_size, (records,), generator=generator)
+        return {"fake": self.pool[chosen.to(self.pool.device)], "u": torch.rand(records, generator=generator)}
+
+    def draw_free(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """Return the pool."""
+        return {"fake": self.pool}
 
     def losses(self, model: nn.Module, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor:
         """Return [records] for ``batch`` [records, 2, L]."""

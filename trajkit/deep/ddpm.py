@@ -63,6 +63,10 @@ class Denoising:
         error = (model(noisy, t).float() - target).square().mean(dim=(1, 2))
         return error.unflatten(0, (-1, self.draws)).mean(dim=1)
 
+    def draw_free(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """Every row holds a record."""
+        raise NotImplementedError
+
     def free_losses(self, model: nn.Module, drawn: dict[str, Tensor]) -> Tensor:
         """Every row holds a record."""
         raise NotImplementedError

@@ -70,7 +70,9 @@ class Gan(DeepGenerator):
         objective = CriticLoss(
             generator,
             c.latent,
-            free_rows=c.batch_size,
+            pool=c.batch_size,
+            seed=seed,
+            n_critic=c.n_critic,
             lipschitz=c.lipschitz,
             penalty_weight=c.penalty_weight,
             projection=c.projection,

@@ -199,7 +199,8 @@ def _critic_clipped(device: torch.device) -> Tensor:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         generator, critic = Decoder(QUICK, LENGTH, 8).to(device), Encoder(QUICK, LENGTH, 1).to(device)
-    objective = CriticLoss(generator, 8, free_rows=0, lipschitz="penalty", penalty_weight=10.0)
+    objective = CriticLoss(generator, 8, pool=RECORDS, seed=0, lipschitz="penalty", penalty_weight=10.0)
+    objective.begin_step(0)
     drawn = {k: v.to(device) for k, v in objective.draw(RECORDS, torch.Generator().manual_seed(2)).items()}
     inputs = {"record": _normal(RECORDS, COORDINATES, LENGTH).to(device), **drawn}
     engine = make_engine(critic, draws=1, second_order=True, max_grad_norm=0.1)

@@ -35,8 +35,12 @@ class Objective(Protocol):
         """Return the loss of each record, [records]; ``model`` sees ``draws`` consecutive rows a record."""
         ...
 
+    def draw_free(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """Return the inputs of the ``free_rows`` rows that hold no record."""
+        ...
+
     def free_losses(self, model: nn.Module, drawn: dict[str, Tensor]) -> Tensor:
-        """Return the loss of each of ``free_rows`` rows that hold no record, from draws as for records."""
+        """Return the loss of each of these rows."""
         ...
 
     def begin_step(self, step: int) -> None:

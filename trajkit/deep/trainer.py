@@ -178,7 +178,7 @@ class Trainer:
         rows = self.objective.free_rows
         if not rows:
             return None, 0.0
-        drawn = {k: v.to(self.device) for k, v in self.objective.draw(rows, self.generators["draws"]).items()}
+        drawn = {k: v.to(self.device) for k, v in self.objective.draw_free(self.generators["draws"]).items()}
         losses, gradients, _ = self.engine.summed(
             self._free_losses, drawn, torch.ones(rows, device=self.device), draws=1
         )

@@ -78,6 +78,10 @@ class Elbo:
         divergence = 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).float().sum(dim=1)
         return (error + self.weight * divergence).unflatten(0, (-1, self.draws)).mean(dim=1)
 
+    def draw_free(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """Every row holds a record."""
+        raise NotImplementedError
+
     def free_losses(self, model: nn.Module, drawn: dict[str, Tensor]) -> Tensor:
         """Every row holds a record."""
         raise NotImplementedError
