@@ -57,9 +57,9 @@ lint: $(ENV) ## ruff and mypy
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 
-nightly: lint ## everything long: all tests, question 1 at profile quick, benchmarks
+nightly: lint ## everything long: all tests, every question at profile quick, benchmarks
 	$(PY) -m pytest -n $(WORKERS)
-	@$(MAKE) --no-print-directory rq1 PROFILE=quick
+	@for question in $(QUESTIONS); do $(MAKE) --no-print-directory $$question PROFILE=quick || exit 1; done
 	@$(MAKE) --no-print-directory bench
 
 bench: $(ENV) ## measured speeds, ratios and memory on one page -> outputs/bench.json
