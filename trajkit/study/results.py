@@ -23,22 +23,9 @@ from trajkit.trajectories import Trajectories
 FLOOR = "real"
 PRIMARY = ("SWD", "JSD")
 COLUMNS = (
-    *(
-        "run_id",
-        "cell",
-        "replicate",
-        "vary",
-        "method",
-        "fold",
-        "seed",
-        "train_size",
-        "regime",
-        "metric",
-        "level",
-        "value",
-    ),
-    *("unit", "direction", "n_train", "n_test", "epsilon", "holds", "floor", "ceiling", "rescaled"),
-)
+    "run_id", "cell", "replicate", "vary", "method", "fold", "seed", "train_size", "regime", "metric", "level", "value",
+    "unit", "direction", "n_train", "n_test", "epsilon", "holds", "floor", "ceiling", "rescaled",
+)  # fmt: skip
 
 
 class StudyResults:
