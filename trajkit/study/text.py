@@ -30,18 +30,24 @@ def answer(study: StudyResults) -> str:
 def _reached(study: StudyResults) -> str:
     said = []
     for cell in ("plain-long", "plain", "clipped", "private", "private-small"):
-        parts = []
-        for metric in PRIMARY:
-            values = study.results.loc[
-                (study.results["cell"] == cell) & (study.results["metric"] == metric), "rescaled"
-            ].dropna()
-            if len(values):
-                parts.append(f"{metric} {corrected_interval(values, test_ratio=study.test_ratio or 1)}")
-        if parts:
-            said.append(f"*{cell}* {', '.join(parts)}")
+        scores = _scores(study, cell)
+        if scores:
+            said.append(f"*{cell}* {scores}")
     if not said:
         return "No generator run is complete."
     return f"On the scale where real data scores 0 and no information scores 1, the errors are: {'; '.join(said)}."
+
+
+def _scores(study: StudyResults, cell: str) -> str:
+    """Rescaled primary errors of one cell with their intervals; empty where no run is complete."""
+    parts = []
+    for metric in PRIMARY:
+        values = study.results.loc[
+            (study.results["cell"] == cell) & (study.results["metric"] == metric), "rescaled"
+        ].dropna()
+        if len(values):
+            parts.append(f"{metric} {corrected_interval(values, test_ratio=study.test_ratio or 1)}")
+    return ", ".join(parts)
 
 
 def _added(study: StudyResults) -> list[str]:
@@ -68,20 +74,15 @@ def _added(study: StudyResults) -> list[str]:
 def _against_nothing(study: StudyResults) -> list[str]:
     """Whether the private model beats a cloud of points that no data has shaped, by paired differences."""
     table = study.differences([("", "private", "cloud")])
-    if not len(table):
+    if table["low"].isna().all():  # no pair, or one repetition: nothing is clear either way
         return []
     seen = table[table["seen"].astype(bool)]
     better, worse = (list(seen.loc[part, "metric"]) for part in (seen["mean"] < 0, seen["mean"] > 0))
     clearly = (
         f"clearly better in {', '.join(better) or 'no metric'}, clearly worse in {', '.join(worse) or 'no metric'}"
     )
-    cloud = study.results[study.results["cell"] == "cloud"]
-    scores = ", ".join(
-        f"{m} {corrected_interval(cloud.loc[cloud['metric'] == m, 'rescaled'].dropna(), test_ratio=study.test_ratio or 1)}"
-        for m in PRIMARY
-    )
     return [
-        f"*cloud*, normal points about the middle of the box that have seen no data, scores {scores}. Against it *private* is "
+        f"*cloud*, normal points about the middle of the box that have seen no data, scores {_scores(study, 'cloud')}. Against it *private* is "
         f"{clearly}: where it is not better, the metric cannot tell that it learned anything."
     ]
 
