@@ -8,7 +8,7 @@ They run through the same path as any other method, so floor and ceiling have th
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from pydantic import Field
@@ -64,63 +64,47 @@ class RealData:
         )
 
 
-class Uniform:
-    """Independent uniform points in the public box: knows nothing about the data. The point-level ceiling."""
+class _Blind:
+    """What the baselines share that know nothing about the data."""
 
-    Config = LengthConfig
+    Config: type[LengthConfig] = LengthConfig
     TEMPLATE = "method-uniform"
 
     def __init__(self, config: LengthConfig) -> None:
         self.config = config
 
-    def fit(self, train: Trajectories, *, seed: int) -> Uniform:
+    def fit(self, train: Trajectories, *, seed: int) -> Self:
         """Keep what is public about the training set; no record is read."""
         self.meta_ = _public(train.meta)
         return self
 
-    def release(self, n: int | None, *, seed: int) -> Release:
-        """Return ``n`` trajectories of ``length`` uniform points (in degrees)."""
-        meta: Meta = _fitted(self, "meta_")
-        unit = seeds.rng(seed, "sampling", "uniform").uniform(-1, 1, (_count(n), self.config.length, 2))
-        lonlat = meta.box.clip(meta.box.from_unit(unit))
-        return Release(Trajectories.from_fixed(lonlat, meta=meta), _blind("length is public"))
 
-
-class Cloud:
-    """Independent normal points about the middle of the public box, a third of half the box wide: knows nothing about the data."""
-
-    Config = LengthConfig
-    TEMPLATE = "method-uniform"
-
-    def __init__(self, config: LengthConfig) -> None:
-        self.config = config
-
-    def fit(self, train: Trajectories, *, seed: int) -> Cloud:
-        """Keep what is public about the training set; no record is read."""
-        self.meta_ = _public(train.meta)
-        return self
+class Uniform(_Blind):
+    """Independent uniform points in the public box. The point-level ceiling."""
 
     def release(self, n: int | None, *, seed: int) -> Release:
-        """Return ``n`` trajectories of ``length`` normal points (in degrees), those beyond the box moved onto its border."""
+        """Return ``n`` trajectories of ``length`` points (in degrees), those beyond the box moved onto its border."""
         meta: Meta = _fitted(self, "meta_")
-        unit = seeds.rng(seed, "sampling", "cloud").normal(0, 1 / 3, (_count(n), self.config.length, 2))
-        lonlat = meta.box.clip(meta.box.from_unit(unit))
+        lonlat = meta.box.clip(meta.box.from_unit(self._unit((_count(n), self.config.length, 2), seed)))
         return Release(Trajectories.from_fixed(lonlat, meta=meta), _blind("length is public"))
 
+    def _unit(self, shape: tuple[int, ...], seed: int) -> np.ndarray:
+        """Points on the scale where the box is [-1, 1]."""
+        return seeds.rng(seed, "sampling", "uniform").uniform(-1, 1, shape)
 
-class StraightLines:
-    """Straight lines between uniform ends, shortened to ``cap_m``: knows nothing about the data. The trajectory-level ceiling."""
+
+class Cloud(Uniform):
+    """Independent normal points about the middle of the public box, a third of half the box wide."""
+
+    def _unit(self, shape: tuple[int, ...], seed: int) -> np.ndarray:
+        return seeds.rng(seed, "sampling", "cloud").normal(0, 1 / 3, shape)
+
+
+class StraightLines(_Blind):
+    """Straight lines between uniform ends, shortened to ``cap_m``. The trajectory-level ceiling."""
 
     Config = StraightConfig
-    TEMPLATE = "method-uniform"
-
-    def __init__(self, config: StraightConfig) -> None:
-        self.config = config
-
-    def fit(self, train: Trajectories, *, seed: int) -> StraightLines:
-        """Keep what is public about the training set; no record is read."""
-        self.meta_ = _public(train.meta)
-        return self
+    config: StraightConfig
 
     def release(self, n: int | None, *, seed: int) -> Release:
         """Return ``n`` lines of ``length`` equally spaced points (straight in degrees; capped to within 0.1 % of ``cap_m``)."""

@@ -87,9 +87,8 @@ def execute(template: Path, target: Path, parameters: dict[str, Any], sentinel: 
 
     environment = dict(os.environ)
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
-    os.environ["MPLBACKEND"] = (
-        "module://matplotlib_inline.backend_inline"  # figures go into the notebook, whatever the shell says
-    )
+    # figures go into the notebook, whatever the shell says
+    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     try:
         papermill.execute_notebook(
             str(template), str(target), parameters=parameters, kernel_name="python3", cwd=str(ROOT),

@@ -54,15 +54,22 @@ def claims_in_words(study: StudyResults) -> list[str]:
 def _reached(study: StudyResults, model: str) -> str:
     said = []
     for cell in study.cells_of(model):
-        parts = []
-        for metric in PRIMARY:
-            rows = study.results[(study.results["cell"] == cell) & (study.results["metric"] == metric)]
-            values = rows["rescaled"].dropna()
-            if len(values):
-                parts.append(f"{metric} {corrected_interval(values, test_ratio=study.test_ratio or 1)}")
-        if parts:
-            said.append(f"*{cell}* {', '.join(parts)}")
+        scores = _scores(study, cell)
+        if scores:
+            said.append(f"*{cell}* {scores}")
     return f"{'; '.join(said)}." if said else "No run is complete."
+
+
+def _scores(study: StudyResults, cell: str) -> str:
+    """Rescaled primary errors of one cell with their intervals; empty where no run is complete."""
+    parts = []
+    for metric in PRIMARY:
+        values = study.results.loc[
+            (study.results["cell"] == cell) & (study.results["metric"] == metric), "rescaled"
+        ].dropna()
+        if len(values):
+            parts.append(f"{metric} {corrected_interval(values, test_ratio=study.test_ratio or 1)}")
+    return ", ".join(parts)
 
 
 def _added(study: StudyResults, model: str) -> list[str]:
@@ -84,26 +91,26 @@ def _added(study: StudyResults, model: str) -> list[str]:
 
 def _cloud(study: StudyResults) -> str:
     """What a cloud of points that no data has shaped scores."""
-    rows = study.results[study.results["cell"] == "cloud"]
-    if not len(rows):
-        return ""
-    scores = ", ".join(
-        f"{m} {corrected_interval(rows.loc[rows['metric'] == m, 'rescaled'].dropna(), test_ratio=study.test_ratio or 1)}"
-        for m in PRIMARY
+    scores = _scores(study, "cloud")
+    return (
+        f" *cloud*, normal points about the middle of the box that have seen no data, scores {scores}."
+        if scores
+        else ""
     )
-    return f" *cloud*, normal points about the middle of the box that have seen no data, scores {scores}."
 
 
 def _against_nothing(study: StudyResults, model: str) -> list[str]:
     """Whether the private model beats the cloud, by paired differences."""
     table = study.differences([("", f"{model}-private", "cloud")])
-    if not len(table) or table["low"].isna().all():
+    if table["low"].isna().all():  # no pair, or one repetition: nothing is clear either way
         return []
     seen = table[table["seen"].astype(bool)]
-    better, worse = (", ".join(seen.loc[part, "metric"]) for part in (seen["mean"] < 0, seen["mean"] > 0))
+    better, worse = (list(seen.loc[part, "metric"]) for part in (seen["mean"] < 0, seen["mean"] > 0))
+    clearly = (
+        f"clearly better in {', '.join(better) or 'no metric'}, clearly worse in {', '.join(worse) or 'no metric'}"
+    )
     return [
-        f"Against the cloud the private model is clearly better in {better or 'no metric'}, clearly worse in {worse or 'no metric'}: "
-        "where it is not better, the metric cannot tell that it learned anything."
+        f"Against the cloud the private model is {clearly}: where it is not better, the metric cannot tell that it learned anything."
     ]
 
 

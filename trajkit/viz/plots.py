@@ -147,9 +147,8 @@ def difference_forest(differences: pd.DataFrame) -> Figure:
             ax.plot(row.mean, y, "o", color=INK, mfc=INK if row.seen else "white", ms=5)
         ax.axvline(0, color=FAINT, lw=0.8, zorder=0)
         ax.set_title(effect, fontsize=10)
-        ax.set_xscale(
-            "symlog", linthresh=0.2
-        )  # linear near zero, logarithmic beyond: one metric may differ a hundred times more
+        # linear near zero, logarithmic beyond: one metric may differ a hundred times more
+        ax.set_xscale("symlog", linthresh=0.2)
         ax.set_xlabel("difference in rescaled error")
         ax.set_yticks(range(len(metrics)), metrics)
     axes[0, 0].set_ylim(len(metrics) - 0.5, -0.5)
