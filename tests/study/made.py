@@ -63,7 +63,7 @@ def _run(
         "method": cell.split("-")[0], "fold": fold, "seed": replicate, "train_size": train_size, "parameters": parameters
     }  # fmt: skip
     if parameters:
-        (run / "history.csv").write_text("step,loss\n1,2.0\n2,1.0\n")
+        (run / "history.csv").write_text("step,loss,seconds\n1,2.0,30.0\n2,1.0,90.0\n")
     if error is None:
         (run / "FAILED.json").write_text(json.dumps({"message": "it has collapsed"}))
     else:

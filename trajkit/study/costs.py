@@ -38,8 +38,8 @@ def parameter_table(study: StudyResults) -> pd.DataFrame:
 def cost_table(study: StudyResults) -> pd.DataFrame:
     """One row a cell, means over repetitions: updates, core-seconds of training, seconds of the rest, peak memory in MB.
 
-    Core-seconds are the seconds of the fit, since a run has one thread; a run that reused a release or went on from a
-    checkpoint counts only what it did itself.
+    Core-seconds are the seconds of the training steps, since a run has one thread, those included that another run took for it:
+    a longer plain training goes on from a shorter one, a release may be reused. The other columns are the run's own.
     """
     rows = []
     for run in study.complete.to_dict("records"):
@@ -49,7 +49,7 @@ def cost_table(study: StudyResults) -> pd.DataFrame:
             {
                 "cell": run["cell"],
                 **{name: report.get(name) for name in UPDATES},
-                "core-seconds of training": seconds.get("fit"),
+                "core-seconds of training": study.training_seconds(run["run_id"]),
                 **{f"{k} s": seconds.get(k) for k in ("release", "evaluate")},
                 "run s": manifest["wall_s"],
                 "peak MB": manifest["peak_mb"],

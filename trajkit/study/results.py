@@ -241,11 +241,21 @@ class StudyResults:
         """Training histories of the core cells of ``model``, one ``replicate`` after another; failed runs are entries of their own."""
         parts: dict[str, list[pd.DataFrame]] = {}
         for run in self.runs[self.runs["cell"].isin(self.cells_of(model))].to_dict("records"):
-            file = OUTPUTS / "runs" / run["run_id"] / "history.csv"
-            if file.is_file() and file.stat().st_size > 1:
+            history = self.history(run["run_id"])
+            if len(history):
                 name = run["cell"] + ("" if run["complete"] else " (failed)")
-                parts.setdefault(name, []).append(pd.read_csv(file).assign(replicate=run["replicate"]))
+                parts.setdefault(name, []).append(history.assign(replicate=run["replicate"]))
         return {name: pd.concat(found, ignore_index=True) for name, found in parts.items()}
+
+    def history(self, rid: str) -> pd.DataFrame:
+        """Training history of one run, empty where it has none."""
+        file = OUTPUTS / "runs" / rid / "history.csv"
+        return pd.read_csv(file) if file.is_file() and file.stat().st_size > 1 else pd.DataFrame()
+
+    def training_seconds(self, rid: str) -> float:
+        """Seconds of all training steps behind one run, whichever run took them; NaN for a method that does not train."""
+        history = self.history(rid)
+        return float(history["seconds"].iloc[-1]) if "seconds" in history else math.nan
 
     def verdicts(self) -> list[Verdict]:
         """Every claim of the question, judged for each model that it is about."""
