@@ -47,8 +47,8 @@ rq3: ## question 3: which model is best, without and with DP? -> outputs/rq3/
 $(QUESTIONS): $(ENV)
 	@$(STUDY)
 
-smoke: ## question 1 in its smallest form, under 2 minutes
-	@$(MAKE) --no-print-directory rq1 PROFILE=smoke
+smoke: ## every question in its smallest form, under 2 minutes
+	@for question in $(QUESTIONS); do $(MAKE) --no-print-directory $$question PROFILE=smoke || exit 1; done
 
 test: lint ## lint, then all tests but the slow ones
 	$(PY) -m pytest -n $(WORKERS) -m "not slow"

@@ -57,8 +57,9 @@ def test_settings_reach_the_study_and_empty_ones_do_not() -> None:
     assert '--profile "full" --dataset "porto" --data "a b.csv" --seeds "2" --jobs "1"' in full
 
 
-def test_smoke_is_question_one_at_its_smallest() -> None:
-    assert '--profile "smoke"' in make("-n", "smoke", "PY=python", "PROFILE=full").stdout
+def test_smoke_is_every_question_at_its_smallest() -> None:
+    said = make("-n", "smoke", "PY=python", "PROFILE=full").stdout
+    assert [f'study {q} --profile "smoke"' in said for q in ("rq1", "rq3")] == [True, True], said
 
 
 def test_own_interpreter_creates_no_environment() -> None:
