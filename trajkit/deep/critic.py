@@ -2,8 +2,10 @@
 
 One record's loss is -D(x) plus the penalty at one point on a random line from x to a generated trajectory (WGAN-LP, Petzka
 et al. 2018): both depend on that record alone, so that clipping their joint gradient bounds what the record can do.
-The loss on generated trajectories depends on no record, given the weights; it stands alone (``fakes: separate``), clipped
-like a record and not noised, or inside the records' losses, one generated trajectory a record (``paired``).
+The loss on generated trajectories stands inside the records' losses, one generated trajectory a record (``fakes: paired``), or,
+since given the weights it depends on no record, alone (``separate``), clipped like a record and not noised. Alone it can run
+away: where the critic is steep, the clipped penalty pulls no harder than the clipped fakes push. Paired, the penalty of a
+steep critic fills the whole clipped gradient of its record.
 
 Three ways to the Lipschitz bound. ``penalty``: on the norm of the input gradient, differentiated twice. ``slope``: on the
 difference quotient along the steepest direction, which has the same value and the same gradient to second order in the

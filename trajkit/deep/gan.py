@@ -40,7 +40,7 @@ class GanConfig(DeepConfig):
     beta_1: float = Field(0.0, ge=0, lt=1)
     beta_2: float = Field(0.9, ge=0, lt=1)
     lipschitz: Lipschitz = "penalty"
-    fakes: Fakes = "separate"
+    fakes: Fakes = "paired"
     penalty_weight: float = Field(10.0, ge=0, allow_inf_nan=False)
     projection: float = Field(1.0, gt=0, allow_inf_nan=False)
     dp_target: Literal["critic", "generator", "both"] = "critic"
