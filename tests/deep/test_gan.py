@@ -121,6 +121,18 @@ def test_projection_bounds_every_singular_value() -> None:
     assert max(norms) <= 0.7 + 1e-5 and min(norms) > 0
 
 
+def test_by_default_no_term_of_the_critic_escapes_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    from trajkit.deep.trainer import Trainer
+
+    beside: list[object] = []
+    apply = Trainer._apply
+    monkeypatch.setattr(
+        Trainer, "_apply", lambda self, total, free=None: (beside.append(free), apply(self, total, free))
+    )
+    make(**PRIVATE).fit(toy_trajectories(), seed=0)
+    assert len(beside) == 12 and set(beside) == {None}
+
+
 def test_clipped_fakes_do_not_drown_the_records() -> None:
     """The term on generated samples is clipped to the norm of the records' and weighs as the expected batch."""
     from trajkit.deep.trainer import Trainer
@@ -135,7 +147,7 @@ def test_clipped_fakes_do_not_drown_the_records() -> None:
 
     Trainer._apply = spy  # type: ignore[method-assign]
     try:
-        make(**PRIVATE, max_grad_norm=1e-3).fit(toy_trajectories(), seed=0)
+        make(**PRIVATE, max_grad_norm=1e-3, fakes="separate").fit(toy_trajectories(), seed=0)
     finally:
         Trainer._apply = apply  # type: ignore[method-assign]
     assert len(seen) == 12 and max(seen) <= 8 * 1e-3 * (1 + 1e-4) and min(seen) > 0
