@@ -157,7 +157,26 @@ def test_a_diverged_training_fails_in_words_and_keeps_its_history() -> None:
     gan = make(regime="plain", critic_learning_rate=1e30, steps=60)
     with pytest.raises(RunFailedError, match="the loss is"):
         gan.fit(toy_trajectories(), seed=0)
-    assert isinstance(gan.history_, dict)
+    assert gan.history_["loss"]
+
+
+def test_a_curve_is_kept_of_a_divergence_between_two_lines_of_the_log() -> None:
+    gan = make(regime="plain", critic_learning_rate=1e30, steps=2000)  # a line every 20 critic steps, diverged before
+    with pytest.raises(RunFailedError, match="the loss is"):
+        gan.fit(toy_trajectories(), seed=0)
+    assert gan.history_["step"][-1] < 20
+
+
+def test_projected_weights_that_diverge_fail_in_words() -> None:
+    critic = Encoder(Sizes(4, (1, 2), 1, 2), 8, 1)
+    with torch.no_grad():
+        critic.dense.weight.fill_(torch.inf)
+    with pytest.raises(RunFailedError, match="no longer finite"):
+        project(critic, 1.0)
+
+
+def test_the_physical_batch_can_be_found_for_a_gan() -> None:
+    assert make(regime="plain", physical_batch=None).fit(toy_trajectories(), seed=0).report_["physical_batch"] > 0
 
 
 def test_a_collapsed_generator_fails_in_words() -> None:

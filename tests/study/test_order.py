@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from trajkit.parameters import checked
+from trajkit.study import run as run_module
 from trajkit.study.order import beginnings, longest
-from trajkit.study.params import PlannedRun, Profile, plan_runs
+from trajkit.study.params import PlannedRun, Profile, RunConfig, plan_runs
 
 
 def _runs(*cells: dict[str, Any], seeds: int = 1) -> list[tuple[str, PlannedRun]]:
@@ -34,3 +39,22 @@ def test_nothing_goes_on_from_a_training_that_differs_otherwise() -> None:
 
 def test_the_longest_start_first() -> None:
     assert longest(_runs({"name": "real", "method": "real"}, _cell("a", 10), _cell("b", 20))) == ["b/0"]
+
+
+def test_beginnings_are_kept_apart_for_each_version_of_the_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+
+    class Fake:
+        def fit(self, train: object, *, seed: int, prefixes: Path) -> None:
+            asked.append(prefixes)
+
+    monkeypatch.setattr(run_module, "make_method", lambda *_, **__: Fake())
+    for code in ("a" * 64, "b" * 64):
+        monkeypatch.setattr(run_module, "code_fingerprint", lambda _, code=code: code)
+        config = RunConfig(method="vae", dataset="city", fold=0, seed=0, length=8, n_release=5)
+        run = run_module.Run(tmp_path, config)
+        run.__dict__["fold"] = SimpleNamespace(train=None)
+        run.fit()
+    assert asked[0] != asked[1] and asked[0].parent == asked[1].parent

@@ -98,4 +98,4 @@ def test_a_full_disk_does_not_stop_the_runs(
     watch = Watch(folder, side_by_side=1)
     _complete(folder, "real", 0.1)
     watch.look()
-    assert "could not be written: No space left on device" in capsys.readouterr().out
+    assert "could not be written: [Errno 28] No space left on device" in capsys.readouterr().out

@@ -69,6 +69,21 @@ def test_a_model_without_a_run_is_left_out_and_the_others_are_compared() -> None
     assert _pick(results).model == "vae"
 
 
+def test_one_model_with_a_single_run_does_not_take_the_folds_of_the_others() -> None:
+    results = _results({"diffusion-plain": [0.1, 0.11, 0.12], "vae-plain": [0.4, 0.42, 0.41], "gan-plain": [0.9]})
+    tests = pairwise(results, [PLAIN], metrics=PRIMARY, test_ratio=0.25).set_index(["a", "b"])
+    assert set(tests.loc[[("diffusion", "vae")], "folds"]) == {3}
+    assert set(tests.loc[[("diffusion", "gan")], "folds"]) == {1}
+
+
+def test_better_and_worse_is_not_called_no_difference() -> None:
+    tests = pd.DataFrame(
+        {"setting": "plain", "a": "diffusion", "b": "vae", "p": [0.01, 0.01], "better": ["diffusion", "vae"]}
+    )
+    found = pick(_results(CLEAR), PLAIN, tests, metrics=PRIMARY)
+    assert (found.sure, found.against["vae"]) == ("mixed", "better and worse")
+
+
 def test_holm_counts_metrics_and_pairs_of_one_setting() -> None:
     tests = pairwise(_results(CLEAR), [PLAIN], metrics=PRIMARY, test_ratio=0.25)
     assert len(tests) == 6

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch.func import grad
 
 from trajkit.deep.engines import bystander
+from trajkit.errors import RunFailedError
 from trajkit.seeds import child_seed
 
 Lipschitz = Literal["penalty", "slope", "projection"]
@@ -131,4 +132,6 @@ def project(model: nn.Module, bound: float) -> None:
     """Scale every weight matrix (a kernel as output channels x the rest) to a largest singular value of at most ``bound``."""
     for p in model.parameters():
         if p.dim() >= 2:
+            if not bool(torch.isfinite(p).all()):
+                raise RunFailedError("the critic's weights are no longer finite: lower critic_learning_rate")
             p.div_((torch.linalg.matrix_norm(p.flatten(1), ord=2) / bound).clamp(min=1.0))

@@ -104,6 +104,7 @@ class Trainer:
         if self.device.type == "cpu":
             keep_freed_memory()
         if self.physical_batch is None:
+            self.objective.begin_step(self.step)
             self.physical_batch = fastest_physical_batch(self.engine, self.objective, self.records)
         saved = time.monotonic()
         exact = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True)
@@ -213,6 +214,7 @@ class Trainer:
         self.record.empty_batches += n == 0
         self.record.examples += n
         if not math.isfinite(loss):
+            self._close_window()
             tail = ", ".join(f"{s}: {v:.4g}" for s, v in zip(self.record.step[-5:], self.record.loss[-5:], strict=True))
             raise RunFailedError(
                 f"the loss is {loss} at step {self.step} of {self.settings.steps} (before: {tail or 'nothing logged yet'}): "
@@ -224,9 +226,14 @@ class Trainer:
         window.clipped += int((norms > self.settings.max_grad_norm).sum())
         window.norm += float(norms.sum())
         every = max(1, self.settings.steps // LOG_POINTS)
-        if window.n == 0 or (self.step % every and self.step != self.settings.steps):
+        if self.step % every == 0 or self.step == self.settings.steps:
+            self._close_window()
+
+    def _close_window(self) -> None:
+        """Log what the steps since the last line had in common; nothing where they drew no record."""
+        window, r, n_window = self._window, self.record, self._window.n
+        if n_window == 0:
             return
-        r, n_window = self.record, window.n
         r.step.append(self.step)
         r.loss.append(window.loss / n_window)
         r.seconds.append((r.seconds[-1] if r.seconds else 0.0) + window.seconds)

@@ -128,10 +128,11 @@ def generator_only_guarantee(budget: Budget, *, batch: int, steps: int) -> Guara
 
     assert budget.delta is not None
     mu = generator_only_mu(batch=batch, steps=steps, noise_multiplier=budget.noise_multiplier)
+    proved = gdp_epsilon(mu, budget.delta)
     reason = (
         "noise was added to the generator's gradients, but data reaches the generator through a critic trained without noise: "
         f"one record can move all {batch} clipped gradients of every step, not one of them with probability q. What can be "
         f"proved for {steps} steps with noise {budget.noise_multiplier:.4g} is mu-GDP with mu = {mu:.4g}, "
-        f"that is an epsilon of {gdp_epsilon(mu, budget.delta):.3g} at delta {budget.delta:.2g}, which protects nobody"
+        f"that is an epsilon of {proved:.3g} at delta {budget.delta:.2g}{', which protects nobody' if proved > 20 else ''}"
     )
     return no_guarantee(reason, unit=UNIT, adjacency=ADJACENCY, rng=RNG_SEEDED)

@@ -41,19 +41,20 @@ class Watch:
         """Write the partial report and print one line, when there is news and the last was at least a minute ago."""
         if self.clock() - self.written < WRITE_EVERY_S:
             return
-        study = StudyResults(self.folder)
-        done = set(study.complete["run_id"])
-        if done == self.seen:
-            return
-        self.seen, self.written = done, self.clock()
-        line = in_one_line(study, self.side_by_side, since=self.begun)
         path = self.folder / PARTIAL
         try:
+            study = StudyResults(self.folder)
+            done = set(study.complete["run_id"])
+            if done == self.seen:
+                return
+            self.seen, self.written = done, self.clock()
+            line = in_one_line(study, self.side_by_side, since=self.begun)
             if study.plan["private"]:
                 mark_figures_private(self.folder)
             write_text(path, page(study, line))
-        except OSError as problem:  # the runs are worth more than their preview
-            print(f"{line}; {path} could not be written: {problem.strerror}", flush=True)
+        except Exception as problem:  # whatever it is: the runs are worth more than their preview
+            self.written = self.clock()
+            print(f"{path} could not be written: {problem}", flush=True)
             return
         print(f"{line}: {path}", flush=True)
 

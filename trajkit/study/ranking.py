@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pandas as pd
@@ -41,7 +41,9 @@ class Setting:
     @property
     def name(self) -> str:
         """Regime, and the protocol where it is not the matched one (then without an epsilon: the GAN's does not hold)."""
-        return self.regime if self.protocol == "matched" else f"{self.regime.split(',')[0]}, published protocol"
+        if self.protocol == "matched":
+            return self.regime
+        return f"{self.regime.split(',')[0]}, published protocol{' (GAN: no guarantee)' if self.private else ''}"
 
     @property
     def private(self) -> bool:
@@ -51,7 +53,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Pick:
-    """The model to take in a setting. ``sure``: "clear", "partly", "not clear", "one repetition" or "alone"; ``against`` says how each
+    """The model to take in a setting. ``sure``: "clear", "partly", "mixed", "not clear", "one repetition" or "alone"; ``against`` says how each
     other model compares; ``excluded`` names models that cannot be taken because their guarantee does not hold."""
 
     setting: str
@@ -128,7 +130,7 @@ def pairwise(
     for setting in chosen:
         rows = []
         for metric, (a, b) in itertools.product(metrics, itertools.combinations(setting.cells, 2)):
-            values = values_of(results, setting, metric)
+            values = values_of(results, replace(setting, cells={m: setting.cells[m] for m in (a, b)}), metric)
             if {a, b} <= set(values) and len(values):
                 d = paired_difference(values[a], values[b], test_ratio=test_ratio)
                 rows.append((setting.name, metric, a, b, d.mean, d.low, d.high, d.k, d.p))
@@ -147,10 +149,11 @@ def pick(results: pd.DataFrame, setting: Setting, tests: pd.DataFrame, *, metric
 
     Where the setting is private, a model whose guarantee does not hold in every run may not be taken. ``tests`` as `pairwise`.
     """
-    values = {m: values_of(results, setting, m) for m in metrics}
-    models = [m for m in setting.cells if all(m in v for v in values.values()) and all(map(len, values.values()))]
-    excluded = tuple(m for m in models if setting.private and not _holds(results, setting.cells[m]))
-    allowed = [m for m in models if m not in excluded]
+    run = set(results["cell"])
+    excluded = tuple(m for m, c in setting.cells.items() if c in run and setting.private and not _holds(results, c))
+    rest = replace(setting, cells={m: c for m, c in setting.cells.items() if m not in excluded})
+    values = {m: values_of(results, rest, m) for m in metrics}
+    allowed = [m for m in rest.cells if all(m in v for v in values.values()) and all(map(len, values.values()))]
     if not allowed:
         return Pick(setting.name, None, "not clear", {}, {}, {}, excluded)
     means = pd.DataFrame({metric: v[allowed].mean() for metric, v in values.items()})
@@ -181,6 +184,8 @@ def _sure(tests: pd.DataFrame, against: dict[str, str]) -> str:
         return "one repetition"
     if not against:
         return "alone"
+    if {"clearly worse", "better and worse"} & set(against.values()):
+        return "mixed"
     clear = [words == "clearly better" for words in against.values()]
     if clear and all(clear):
         return "clear"
@@ -200,8 +205,8 @@ def errors(
     """Rescaled error with its 95 % interval, as text: one row a setting and metric, one column a model."""
     rows = {}
     for setting, metric in itertools.product(chosen, metrics):
-        values = values_of(results, setting, metric)
+        own = {m: values_of(results, replace(setting, cells={m: c}), metric) for m, c in setting.cells.items()}
         rows[setting.name, metric] = {
-            m: str(corrected_interval(values[m], test_ratio=test_ratio)) for m in values if len(values)
+            m: str(corrected_interval(v[m], test_ratio=test_ratio)) for m, v in own.items() if len(v)
         }
     return pd.DataFrame(rows).T

@@ -12,6 +12,7 @@ from trajkit.study.text import claims_in_words
 SURE = {
     "clear": "This is sure: it is clearly better than every other model on a primary metric and clearly worse on none",
     "partly": "This is sure only against a part of the other models",
+    "mixed": "It is not best in everything: another model is clearly better on a primary metric",
     "not clear": "This is not sure: no difference to another model survives the adjustment for the number of tests",
     "alone": "It is the only model that can be picked here",
     "one repetition": "How sure this is cannot be said: one repetition gives no test",

@@ -28,6 +28,7 @@ from trajkit.privacy.guarantee import Guarantee
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
 from trajkit.split import Fold, fold
+from trajkit.study.identity import code_fingerprint
 from trajkit.study.params import ROOT, RunConfig
 from trajkit.study.tables import drop_table
 from trajkit.trajectories import Trajectories
@@ -141,7 +142,8 @@ class Run:
         started = time.monotonic()
         method = make_method(self.config.method, **self.config.parameters)
         accepts = inspect.signature(method.fit).parameters
-        offered = {"checkpoint": self.folder / "checkpoint.pt", "prefixes": OUTPUTS / "prefixes", "progress": progress}
+        prefixes = OUTPUTS / "prefixes" / code_fingerprint(type(method).__module__)[:16]  # other code, other trainings
+        offered = {"checkpoint": self.folder / "checkpoint.pt", "prefixes": prefixes, "progress": progress}
         try:
             method.fit(self.fold.train, seed=self.config.seed, **{k: v for k, v in offered.items() if k in accepts})
         except RunFailedError:

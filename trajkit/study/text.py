@@ -154,8 +154,9 @@ def limits(study: StudyResults) -> str:
     plan = study.plan
     lines = [
         "- DP-SGD is accounted for real numbers; the code computes in floating point (*idealised floating point* in the guarantee).",
-        "- Sizes and rates were searched on a simulated city that is not reported (`params/trials/` says what was tried). Nothing was "
-        "searched on the data above; a search on private data would have to be paid for.",
+        "- Sizes and rates of profiles quick and full were searched on a simulated city that is not reported; one choice, the form of "
+        "the GAN's critic loss, was looked into again after first runs on the reported city had failed (`params/trials/`). No private "
+        "data was searched: that would have to be paid for.",
         "- Core-seconds are measured, so models matched in them on one machine may differ on another; a GAN's updates are the "
         "generator's, and its critic's stand beside.",
         "- The metrics compare with real test trajectories and are not covered by any guarantee.",
