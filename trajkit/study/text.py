@@ -46,7 +46,7 @@ def claims_in_words(study: StudyResults) -> list[str]:
             lines.append(f"**{name}** ({own[0].statement.rstrip('.')}). {said[0].upper()}{said[1:]}.{scope}")
     if missing:
         lines.append(
-            f"Not testable here, since cells are missing or incomplete: {'; '.join(missing)}. *Verdicts* names the cells."
+            f"Not testable here, since cells are missing or incomplete or a metric is not measured: {'; '.join(missing)}. *Verdicts* says why."
         )
     return lines
 
