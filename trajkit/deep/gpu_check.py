@@ -69,24 +69,18 @@ def main() -> int:
 
 def check_gradients(device: torch.device) -> Row:
     """Clipped sums of per-record gradients on ``device`` against the CPU."""
-    error = _relative(_clipped(device), _clipped(torch.device("cpu")))
-    return Row(
-        "per-record gradients against the CPU",
-        f"relative error {error:.1e}",
-        f"< {GRADIENT_TOLERANCE:g}",
-        error < GRADIENT_TOLERANCE,
-    )
+    return _against_cpu("per-record gradients against the CPU", _clipped, device)
 
 
 def check_penalty(device: torch.device) -> Row:
     """Clipped sums of a critic's per-record gradients, through its Lipschitz penalty, on ``device`` against the CPU."""
-    error = _relative(_critic_clipped(device), _critic_clipped(torch.device("cpu")))
-    return Row(
-        "gradients through the penalty against the CPU",
-        f"relative error {error:.1e}",
-        f"< {GRADIENT_TOLERANCE:g}",
-        error < GRADIENT_TOLERANCE,
-    )
+    return _against_cpu("gradients through the penalty against the CPU", _critic_clipped, device)
+
+
+def _against_cpu(check: str, gradients: Callable[[torch.device], Tensor], device: torch.device) -> Row:
+    error = _relative(gradients(device), gradients(torch.device("cpu")))
+    limit = f"< {GRADIENT_TOLERANCE:g}"
+    return Row(check, f"relative error {error:.1e}", limit, error < GRADIENT_TOLERANCE)
 
 
 def check_samples(device: torch.device) -> Row:

@@ -45,6 +45,10 @@ class Setting:
             return self.regime
         return f"{self.regime.split(',')[0]}, published protocol{' (GAN: no guarantee)' if self.private else ''}"
 
+    def only(self, models: Iterable[str]) -> Setting:
+        """The same comparison between ``models`` alone."""
+        return replace(self, cells={m: self.cells[m] for m in models})
+
     @property
     def private(self) -> bool:
         """Whether the models of this setting are to come with a guarantee."""
@@ -130,7 +134,7 @@ def pairwise(
     for setting in chosen:
         rows = []
         for metric, (a, b) in itertools.product(metrics, itertools.combinations(setting.cells, 2)):
-            values = values_of(results, replace(setting, cells={m: setting.cells[m] for m in (a, b)}), metric)
+            values = values_of(results, setting.only((a, b)), metric)
             if {a, b} <= set(values) and len(values):
                 d = paired_difference(values[a], values[b], test_ratio=test_ratio)
                 rows.append((setting.name, metric, a, b, d.mean, d.low, d.high, d.k, d.p))
@@ -151,7 +155,7 @@ def pick(results: pd.DataFrame, setting: Setting, tests: pd.DataFrame, *, metric
     """
     run = set(results["cell"])
     excluded = tuple(m for m, c in setting.cells.items() if c in run and setting.private and not _holds(results, c))
-    rest = replace(setting, cells={m: c for m, c in setting.cells.items() if m not in excluded})
+    rest = setting.only(m for m in setting.cells if m not in excluded)
     values = {m: values_of(results, rest, m) for m in metrics}
     allowed = [m for m in rest.cells if all(m in v for v in values.values()) and all(map(len, values.values()))]
     if not allowed:
@@ -205,7 +209,7 @@ def errors(
     """Rescaled error with its 95 % interval, as text: one row a setting and metric, one column a model."""
     rows = {}
     for setting, metric in itertools.product(chosen, metrics):
-        own = {m: values_of(results, replace(setting, cells={m: c}), metric) for m, c in setting.cells.items()}
+        own = {m: values_of(results, setting.only([m]), metric) for m in setting.cells}
         rows[setting.name, metric] = {
             m: str(corrected_interval(v[m], test_ratio=test_ratio)) for m, v in own.items() if len(v)
         }
