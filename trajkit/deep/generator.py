@@ -14,6 +14,7 @@ from pydantic import Field, field_validator, model_validator
 from torch import Tensor, nn
 
 from trajkit.deep.checkpoint import copy_checkpoint, longest_prefix
+from trajkit.deep.condition_config import ConditionConfig
 from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.train_settings import TrainSettings
 from trajkit.deep.trainer import Trainer
@@ -63,6 +64,7 @@ class DeepConfig(MethodConfig):
     checkpoint_every_s: float = Field(30.0, ge=0)
     device: str = "auto"
     bf16: bool = False
+    condition: ConditionConfig = ConditionConfig()
 
     @field_validator("channel_multipliers", mode="before")
     @classmethod

@@ -10,6 +10,7 @@ from typing import Any
 
 from trajkit.errors import ParameterError
 
+TRAINING, CONDITIONING = "training set", "conditioning set"
 KINDS = ("dp", "k-anonymity", "(k,delta)-anonymity", "none")
 UNITS = ("trajectory", "user", "point")
 ADJACENCIES = ("add-remove", "replace-one")
@@ -20,13 +21,22 @@ NUMERICS = ("exact", "idealised floating point")
 
 @dataclass(frozen=True)
 class Part:
-    """The promise to one protected set (training set, conditioning set …) with its own epsilon and delta."""
+    """The promise to one protected set (training set, conditioning set …) with its own epsilon and delta.
+
+    It stands also where the whole does not hold because another set is unprotected. ``adjacency`` None: that of the whole.
+    """
 
     protects: str
     mechanism: str
     epsilon: float
     delta: float
     details: dict[str, Any]
+    adjacency: str | None = None
+
+    def in_words(self) -> str:
+        """The promise in a few words."""
+        adjacent = f", {self.adjacency}" if self.adjacency else ""
+        return f"{self.protects}: ({self.epsilon:.3g}, {self.delta:.2g}){adjacent}"
 
 
 @dataclass(frozen=True)
@@ -102,12 +112,20 @@ class Guarantee:
         """Read a ``guarantee.json``."""
         return cls.from_json(Path(path).read_text())
 
+    @property
+    def threat_model(self) -> str:
+        """Whose data an attacker may be after and is kept from: "none", "training set", "conditioning set" or "both"."""
+        protected = dict.fromkeys(part.protects for part in self.parts)
+        return "both" if len(protected) > 1 else next(iter(protected), "none")
+
     def in_words(self) -> str:
         """One sentence for tables and captions."""
+        sets = "; ".join(part.in_words() for part in self.parts)
         if not self.holds:
-            return f"no guarantee: {self.reason}"
+            return f"no guarantee: {self.reason}" + (f" (what does hold: {sets})" if sets else "")
         if self.kind == "dp":
-            return f"({self.epsilon:.3g}, {self.delta:.2g})-DP per {self.unit}, {self.adjacency}, {self.accountant}; {self.numerics}; noise {self.rng}"
+            apart = f" ({sets})" if len(self.parts) > 1 else ""
+            return f"({self.epsilon:.3g}, {self.delta:.2g})-DP per {self.unit}, {self.adjacency}{apart}, {self.accountant}; {self.numerics}; noise {self.rng}"
         return f"{self.kind} with k = {self.k} per {self.unit}"
 
 
