@@ -36,10 +36,23 @@ class GeneratorSettings:
 
 
 class GeneratorTrainer:
-    """The companion of the critic's `Trainer`; ``ema`` holds the averaged weights that are released."""
+    """The companion of the critic's `Trainer`; ``ema`` holds the averaged weights that are released.
 
-    def __init__(self, generator: nn.Module, latent: int, settings: GeneratorSettings, *, seed: int) -> None:
+    ``conditions`` [m, …]: packed condition vectors of the conditioning set, one of which accompanies each latent vector. They
+    are private or belong to a set that is not protected; either way no training record is behind them.
+    """
+
+    def __init__(
+        self,
+        generator: nn.Module,
+        latent: int,
+        settings: GeneratorSettings,
+        *,
+        seed: int,
+        conditions: Tensor | None = None,
+    ) -> None:
         self.generator, self.latent, self.settings = generator.train(), latent, settings
+        self.conditions = conditions
         self.engine = make_engine(generator, draws=1, second_order=False, max_grad_norm=settings.max_grad_norm)
         self.parameters = trainable(generator)
         self.optimizer = torch.optim.AdamW(
@@ -55,15 +68,19 @@ class GeneratorTrainer:
         if step % self.settings.n_critic:
             return
         s = self.settings
-        z = torch.randn(s.batch, self.latent, generator=self.draws).to(trainer.device)
+        inputs = {"z": torch.randn(s.batch, self.latent, generator=self.draws).to(trainer.device)}
+        if self.conditions is not None:
+            chosen = torch.randint(len(self.conditions), (s.batch,), generator=self.draws)
+            inputs["condition"] = self.conditions[chosen].to(trainer.device)
         with bystander(trainer.engine.network) as critic:
 
             def losses(network: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
-                return -critic(network(inputs["z"]))[:, 0]
+                extra = (inputs["condition"],) if "condition" in inputs else ()
+                return -critic(network(inputs["z"], *extra), *extra)[:, 0]
 
             for p in trainer.parameters:
                 p.requires_grad_(False)
-            _, total, _ = self.engine.summed(losses, {"z": z}, torch.ones(s.batch, device=trainer.device))
+            _, total, _ = self.engine.summed(losses, inputs, torch.ones(s.batch, device=trainer.device))
             for p in trainer.parameters:
                 p.requires_grad_(True)
         if s.noise_multiplier and s.max_grad_norm:
@@ -98,6 +115,7 @@ class GeneratorTrainer:
             "updates": self.updates,
             "draws": self.draws.get_state(),
             "noise": self.noise.get_state(),
+            "conditions": self.conditions,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -106,6 +124,8 @@ class GeneratorTrainer:
         self.ema = [e.to(p.device) for e, p in zip(state["ema"], self.parameters, strict=True)]
         self.optimizer.load_state_dict(state["optimizer"])
         self.updates = state["updates"]
+        if self.conditions is not None and state["conditions"] is not None:
+            self.conditions.copy_(state["conditions"])  # the critic holds the same tensor
         if state["draws"] is not None:
             self.draws.set_state(state["draws"])
             self.noise.set_state(state["noise"])

@@ -21,12 +21,14 @@ import torch
 from torch import Tensor, nn
 from torch.func import grad
 
+from trajkit.deep.condition_inputs import ConditionInputs, no_condition
 from trajkit.deep.engines import bystander
 from trajkit.errors import RunFailedError
 from trajkit.seeds import child_seed
 
 Lipschitz = Literal["penalty", "slope", "projection"]
 Fakes = Literal["separate", "paired"]
+FAKE_CONDITION = "fake condition"
 STEP = 0.02  # of the difference quotient, on the scale of ``half_box``
 
 
@@ -34,7 +36,9 @@ class CriticLoss:
     """The objective of the critic against ``generator``, which it reads and never trains.
 
     The generator stands still for ``n_critic`` steps, so the ``pool`` generated trajectories of these steps are made once, from
-    a seed of their own: a training that is resumed between two updates makes the same. ``projection``: largest singular value of every weight, restored after each step; it is a function of the weights alone.
+    a seed of their own: a training that is resumed between two updates makes the same. With a condition the critic judges pairs: a
+    record with its own condition, a generated trajectory with the one it was made from (``conditions`` [m, …], packed); the
+    penalty is on the gradient in the trajectory, at the record's condition. ``projection``: largest singular value of every weight, restored after each step; it is a function of the weights alone.
     """
 
     def __init__(
@@ -49,11 +53,14 @@ class CriticLoss:
         penalty_weight: float,
         projection: float = 1.0,
         fakes: Fakes = "separate",
+        condition: ConditionInputs | None = None,
+        conditions: Tensor | None = None,
     ) -> None:
         self.generator, self.latent, self.fakes = generator, latent, fakes
         self.seed, self.n_critic, self.pool_size = seed, n_critic, pool
         self.free_rows = pool if fakes == "separate" else 0
         self.pool_of = -1
+        self.condition, self.conditions = condition or no_condition(0), conditions
         self.lipschitz, self.penalty_weight, self.projection = lipschitz, penalty_weight, projection
 
     @property
@@ -68,12 +75,17 @@ class CriticLoss:
 
     @torch.no_grad()
     def begin_step(self, step: int) -> None:
-        """Generate trajectories anew when the generator has moved."""
+        """Generate trajectories anew when the generator has moved; the condition's schedule."""
+        self.condition.begin_step(step)
         update = step // self.n_critic
         if update != self.pool_of:
             draws = torch.Generator().manual_seed(child_seed(self.seed, "noise", f"pool {update}"))
             z = torch.randn(self.pool_size, self.latent, generator=draws)
-            self.pool = self.generator(z.to(next(self.generator.parameters()).device))
+            device = next(self.generator.parameters()).device
+            if self.conditions is not None:
+                chosen = torch.randint(len(self.conditions), (self.pool_size,), generator=draws)
+                self.pool_conditions = self.conditions[chosen].to(device)
+            self.pool = self.generator(z.to(device), *self._of_pool())
             self.pool_of = update
 
     def end_step(self, model: nn.Module) -> None:
@@ -82,26 +94,40 @@ class CriticLoss:
             project(model, self.projection)
 
     def draw(self, records: int, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return generated trajectories [records, 2, L] out of the pool and places on the lines [records]."""
-        chosen = torch.randint(self.pool_size, (records,), generator=generator)
-        return {"fake": self.pool[chosen.to(self.pool.device)], "u": torch.rand(records, generator=generator)}
+        """Return generated trajectories [records, 2, L] out of the pool and places on the lines [records]; with a condition
+        theirs, and the draws of the records' own."""
+        chosen = torch.randint(self.pool_size, (records,), generator=generator).to(self.pool.device)
+        drawn = {"fake": self.pool[chosen], "u": torch.rand(records, generator=generator)}
+        if self.conditions is not None:
+            drawn[FAKE_CONDITION] = self.pool_conditions[chosen]
+        return drawn | self.condition.draw(records, 1, generator)
 
     def draw_free(self, generator: torch.Generator) -> dict[str, Tensor]:
         """Return the pool."""
-        return {"fake": self.pool}
+        return {"fake": self.pool} | ({FAKE_CONDITION: self.pool_conditions} if self.conditions is not None else {})
+
+    def _of_pool(self) -> tuple[Tensor, ...]:
+        return () if self.conditions is None else (self.pool_conditions,)
 
     def losses(self, model: nn.Module, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor:
         """Return [records] for ``batch`` [records, 2, L]."""
+        batch, source = self.condition.split(batch)
+        own = self.condition.rows(source, drawn, 1)
         u = drawn["u"][:, None, None]
         between = u * batch + (1 - u) * drawn["fake"]
-        rows = [batch, drawn["fake"]] if self.fakes == "paired" else [batch]
+        rows, extra = [batch], [*own]
+        if self.fakes == "paired":
+            rows.append(drawn["fake"])
+            extra += [drawn[FAKE_CONDITION]] if own else []
         if self.lipschitz == "slope":
-            ahead = STEP * steepest(model, between)
+            ahead = STEP * steepest(model, between, *own)
             rows += [between + ahead, between - ahead]
-        scores = _full(model(torch.stack(rows, dim=1).flatten(0, 1))[:, 0]).unflatten(0, (-1, len(rows)))
+            extra += [*own, *own]
+        beside = (torch.stack(extra, dim=1).flatten(0, 1),) if own else ()
+        scores = _full(model(torch.stack(rows, dim=1).flatten(0, 1), *beside)[:, 0]).unflatten(0, (-1, len(rows)))
         loss = -scores[:, 0] + (scores[:, 1] if self.fakes == "paired" else 0)
         if self.lipschitz == "penalty":
-            slope = grad(lambda x: _full(model(x)).sum())(between)
+            slope = grad(lambda x: _full(model(x, *own)).sum())(between)
             norm = (slope.square().sum(dim=(1, 2)) + 1e-12).sqrt()
         elif self.lipschitz == "slope":
             norm = (scores[:, -2] - scores[:, -1]) / (2 * STEP)
@@ -111,14 +137,15 @@ class CriticLoss:
 
     def free_losses(self, model: nn.Module, drawn: dict[str, Tensor]) -> Tensor:
         """Return D(G(z)) for each generated trajectory."""
-        return _full(model(drawn["fake"])[:, 0])
+        extra = (drawn[FAKE_CONDITION],) if FAKE_CONDITION in drawn else ()
+        return _full(model(drawn["fake"], *extra)[:, 0])
 
 
-def steepest(model: nn.Module, x: Tensor) -> Tensor:
-    """Unit vectors [rows, 2, L] along the input gradient of the critic at ``x``; zero where the gradient is."""
+def steepest(model: nn.Module, x: Tensor, *condition: Tensor) -> Tensor:
+    """Unit vectors [rows, 2, L] along the gradient of the critic in ``x``; zero where the gradient is."""
     with bystander(model), torch.enable_grad():
         x = x.detach().requires_grad_()
-        (slope,) = torch.autograd.grad(_full(model(x)).sum(), x)
+        (slope,) = torch.autograd.grad(_full(model(x, *condition)).sum(), x)
     return slope / slope.flatten(1).norm(dim=1).clamp(min=1e-12)[:, None, None]
 
 

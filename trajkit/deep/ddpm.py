@@ -8,6 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from trajkit.deep.condition_inputs import ConditionInputs, no_condition
 from trajkit.errors import ParameterError, RunFailedError
 
 SCHEDULES = ("linear", "cosine")
@@ -42,25 +43,40 @@ class Denoising:
     second_order = False
     free_rows = 0
 
-    def __init__(self, signal: Tensor, shape: tuple[int, int], *, draws: int, prediction: str = "noise") -> None:
+    def __init__(
+        self,
+        signal: Tensor,
+        shape: tuple[int, int],
+        *,
+        draws: int,
+        prediction: str = "noise",
+        condition: ConditionInputs | None = None,
+    ) -> None:
         if prediction not in PREDICTIONS:
             raise ParameterError(f"prediction {prediction!r} is unknown: use one of {', '.join(PREDICTIONS)}")
         self.signal, self.shape, self.draws, self.prediction = signal, shape, draws, prediction
+        self.condition = condition or no_condition(shape[1])
 
     def draw(self, records: int, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return t int64 [records, draws] and noise float32 [records, draws, coordinates, L]."""
+        """Return t int64 [records, draws], noise float32 [records, draws, coordinates, L], and the condition's draws."""
         u = torch.rand(records, 1, generator=generator) + torch.arange(self.draws) / self.draws
         t = ((u % 1.0) * len(self.signal)).long().clamp(max=len(self.signal) - 1)
-        return {"t": t, "noise": torch.randn(records, self.draws, *self.shape, generator=generator)}
+        noise = torch.randn(records, self.draws, *self.shape, generator=generator)
+        return {"t": t, "noise": noise, **self.condition.draw(records, self.draws, generator)}
 
     def losses(self, model: nn.Module, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor:
         """Return [records] for ``batch`` [records, coordinates, L]."""
+        batch, source = self.condition.split(batch)
         t, noise = drawn["t"].flatten(), drawn["noise"].flatten(0, 1)
         signal = self.signal.to(batch.device)[t][:, None, None]
         clean = batch.repeat_interleave(self.draws, dim=0)
         noisy = signal.sqrt() * clean + (1 - signal).sqrt() * noise
         target = noise if self.prediction == "noise" else signal.sqrt() * noise - (1 - signal).sqrt() * clean
-        error = (model(noisy, t).float() - target).square().mean(dim=(1, 2))
+        error = (
+            (model(noisy, t, *self.condition.rows(source, drawn, self.draws)).float() - target)
+            .square()
+            .mean(dim=(1, 2))
+        )
         return error.unflatten(0, (-1, self.draws)).mean(dim=1)
 
     def draw_free(self, generator: torch.Generator) -> dict[str, Tensor]:
@@ -72,7 +88,8 @@ class Denoising:
         raise NotImplementedError
 
     def begin_step(self, step: int) -> None:
-        """No schedule."""
+        """The condition's schedule."""
+        self.condition.begin_step(step)
 
     def end_step(self, model: nn.Module) -> None:
         """No projection."""
@@ -80,28 +97,31 @@ class Denoising:
 
 @torch.no_grad()
 def ddim(
-    model: Callable[[Tensor, Tensor], Tensor],
+    model: Callable[..., Tensor],
     noise: Tensor,
     signal: Tensor,
     *,
     steps: int,
     prediction: str = "noise",
     bound: float = 1.0,
+    embedding: Tensor | None = None,
     batch: int = 512,
 ) -> Tensor:
     """Return samples [n, coordinates, L] from ``noise`` of the same shape in ``steps`` deterministic steps (eta = 0).
 
-    The steps are spaced quadratically (Song et al. 2021, D.2): most of them where little noise is left, which is what makes
+    ``embedding`` [n, …] of a condition is the model's third input. The steps are spaced quadratically (Song et al. 2021, D.2): most of them where little noise is left, which is what makes
     paths smooth. The predicted trajectory is held in [-bound, bound] at every step. Raises RunFailedError for a sample that is not finite.
     """
     total = len(signal)
     at = torch.linspace(math.sqrt(total - 1), 0, steps).square().round().long()
     signal = signal.to(noise.device)
     out = []
-    for x in noise.split(batch):
+    for start in range(0, len(noise), batch):
+        x = noise[start : start + batch]
+        extra = () if embedding is None else (embedding[start : start + batch],)
         for i, t in enumerate(at):
             now, after = signal[t], signal[at[i + 1]] if i + 1 < steps else torch.ones((), device=noise.device)
-            predicted = model(x, t.to(noise.device).expand(len(x))).float()
+            predicted = model(x, t.to(noise.device).expand(len(x)), *extra).float()
             if prediction == "noise":
                 clean = (x - (1 - now).sqrt() * predicted) / now.sqrt()
             else:

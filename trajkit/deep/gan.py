@@ -8,15 +8,18 @@ the critic; the generator's noise adds nothing.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from trajkit.deep.adversary import GeneratorSettings, GeneratorTrainer
+from trajkit.deep.condition_inputs import fixed_compressor
+from trajkit.deep.conditioning import body_of, conditioned, decoded
 from trajkit.deep.critic import CriticLoss, Fakes, Lipschitz
-from trajkit.deep.generator import DeepConfig, DeepGenerator
+from trajkit.deep.deep_config import DeepConfig
+from trajkit.deep.generator import DeepGenerator
 from trajkit.deep.halves import Decoder, Encoder, decoder_sizes
 from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.train_settings import TrainSettings
@@ -46,6 +49,19 @@ class GanConfig(DeepConfig):
     dp_target: Literal["critic", "generator", "both"] = "critic"
     decay: Literal["cosine", "constant"] = "constant"
 
+    @model_validator(mode="after")
+    def _conditions_once(self) -> Self:
+        if self.condition.redraw:
+            raise ValueError(
+                "condition.redraw must be left out: the generator is trained on the private vectors, so they are drawn once"
+            )
+        return self
+
+    @property
+    def redraws(self) -> bool:
+        """The generator learns from the private vectors, so they are drawn once."""
+        return False
+
     @property
     def record_steps(self) -> int:
         """Critic steps: each draws records."""
@@ -58,15 +74,28 @@ class GanConfig(DeepConfig):
 
 
 class Gan(DeepGenerator):
-    """A WGAN-LP over trajectories of fixed length."""
+    """A WGAN-LP over trajectories of fixed length, with or without a condition.
+
+    What trains the generator may touch no training record, or it would be no post-processing of the private critic. So its
+    conditions are the private vectors of the conditioning set, released once before the training, and the compressor that
+    makes them is a random one that nobody trains: a public projection. A critic's record brings its own condition along,
+    through the same compressor, which DP-SGD covers like the rest of the record.
+    """
 
     name = "gan"
+    version = 2
     Config = GanConfig
 
     def _build(self, budget: Budget, seed: int) -> tuple[nn.Module, Objective, Companion | None]:
         c = self.config
-        generator = Decoder(decoder_sizes(c.sizes(), c.length, c.latent), c.length, c.latent).to(self.device_)
-        critic = Encoder(replace(c.sizes(), channels=c.critic_channels or c.channels), c.length, 1)
+        conditional, sizes = c.condition.is_conditional, replace(c.sizes(), channels=c.critic_channels or c.channels)
+        made = fixed_compressor(c.condition, c.length)
+        self._compressor = None if made is None else made.to(self.device_)
+        conditions = self._pool()
+        decoder = Decoder(decoder_sizes(c.sizes(), c.length, c.latent), c.length, c.latent)
+        generator = conditioned(decoder, self._net(decoder.embedding, compress=False)).to(self.device_)
+        body = Encoder(sizes, c.length, 1, conditional=conditional)
+        critic = conditioned(body, self._net(sizes.embedding, compress=False))
         objective = CriticLoss(
             generator,
             c.latent,
@@ -77,6 +106,8 @@ class Gan(DeepGenerator):
             penalty_weight=c.penalty_weight,
             projection=c.projection,
             fakes=c.fakes,
+            condition=self._inputs(None, fixed=self._compressor),
+            conditions=conditions,
         )
         noised = c.regime == "private" and c.dp_target != "critic"
         self._player = GeneratorTrainer(
@@ -94,6 +125,7 @@ class Gan(DeepGenerator):
                 noise_multiplier=budget.noise_multiplier if noised else 0.0,
             ),
             seed=seed,
+            conditions=conditions,
         )
         return critic, objective, self._player
 
@@ -104,6 +136,8 @@ class Gan(DeepGenerator):
 
     def _released(self, trainer: Trainer) -> nn.Module:
         trainer.load_ema()
+        if self.conditions_ is not None and self._player.conditions is not None:
+            self.conditions_.keep(self._player.conditions[:, :-1])
         return self._player.load_ema()
 
     def _guarantee(self, trainer: Trainer, budget: Budget) -> Guarantee:
@@ -120,14 +154,24 @@ class Gan(DeepGenerator):
             words += ", and the noise on the generator's own gradients adds nothing to the guarantee"
         return replace(found, mechanism=words)
 
+    def _encode(self, source: Tensor) -> Tensor:
+        return source if self._compressor is None else self._compressor(source.to(self.device_)).cpu()
+
+    def _pool(self) -> Tensor | None:
+        """Packed condition vectors of the conditioning set, [m, … + 1]; None without a condition."""
+        if self.conditions_ is None:
+            return None
+        vectors = self.conditions_.pool(self._encode).vectors
+        return torch.cat([vectors, torch.ones(len(vectors), 1)], dim=1)
+
     @torch.no_grad()
-    def _sample(self, n: int, generator: torch.Generator) -> Tensor:
-        z = torch.randn(n, self.config.latent, generator=generator)
-        return torch.cat([self.model_(part.to(self.device_)) for part in z.split(512)])
+    def _sample(self, n: int, generator: torch.Generator, vectors: Tensor | None) -> Tensor:
+        z = torch.randn(n, self.config.latent, generator=generator).to(self.device_)
+        return decoded(self.model_, z, vectors)
 
     def _facts(self, trainer: Trainer, records: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
         known = {
-            "parameters apart (critic)": n_params(trainer.model),
+            "parameters apart (critic)": n_params(body_of(trainer.model)),
             "generator updates": self._player.updates,
             "critic updates": trainer.step,
             "dp_target": self.config.dp_target,

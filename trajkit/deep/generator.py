@@ -6,98 +6,32 @@ import hashlib
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
-from pydantic import Field, field_validator, model_validator
 from torch import Tensor, nn
 
 from trajkit.deep.checkpoint import copy_checkpoint, longest_prefix
-from trajkit.deep.condition_config import ConditionConfig
+from trajkit.deep.condition_inputs import ConditionInputs, condition_net, source_columns
+from trajkit.deep.condition_set import ConditioningSet, Drawn, facts, split_conditions
+from trajkit.deep.conditional_guarantee import conditional_guarantee
+from trajkit.deep.conditioning import Conditioned, ConditionNet, body_of
+from trajkit.deep.deep_config import DeepConfig
 from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.train_settings import TrainSettings
 from trajkit.deep.trainer import Trainer
 from trajkit.deep.training_guarantee import Budget, plan, training_guarantee
-from trajkit.deep.unet import Sizes, n_params
+from trajkit.deep.unet import n_params
 from trajkit.errors import DataContractError, ParameterError, RunFailedError
-from trajkit.methods import MethodConfig
 from trajkit.preprocess import to_fixed_length
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.release import Release
 from trajkit.seeds import child_seed
 from trajkit.trajectories import Trajectories
 
+HIDDEN = "not covered by the guarantee"
 COLLAPSED = 0.01  # of half a box: less spread over samples than this at every position is one trajectory, not many
-
-
-class DeepConfig(MethodConfig):
-    """Parameters of every deep generator. ``batch_size`` is the expected number of records in a Poisson step, ``steps`` counts
-    updates of the released network.
-
-    ``half_box``: what half the public box measures on the scale on which the network works (noise has variance 1 there);
-    about 3 brings traffic, which fills the middle of a box, to variance 1, and no data is looked at for it.
-    ``delta`` null means n ** -1.1. A private run states ``epsilon`` (the noise is calibrated) or ``noise_multiplier``.
-    """
-
-    length: int = Field(64, ge=4, description="points per trajectory")
-    channels: int = Field(16, ge=2)
-    channel_multipliers: tuple[int, ...] = (1, 2, 2, 2)
-    blocks: int = Field(1, ge=1)
-    groups: int = Field(8, ge=1)
-    attention: bool = True
-    half_box: float = Field(3.0, gt=0, allow_inf_nan=False)
-    regime: Literal["plain", "clipped", "private"] = "plain"
-    epsilon: float | None = Field(None, gt=0, allow_inf_nan=False)
-    delta: float | None = Field(None, gt=0, lt=1)
-    noise_multiplier: float | None = Field(None, gt=0, allow_inf_nan=False)
-    max_grad_norm: float = Field(0.1, gt=0, allow_inf_nan=False)
-    noise: Literal["seeded", "os"] = "seeded"
-    batch_size: int = Field(128, ge=1)
-    steps: int = Field(240, ge=1)
-    learning_rate: float = Field(3e-3, gt=0, allow_inf_nan=False)
-    warmup_steps: int = Field(12, ge=0)
-    decay: Literal["cosine", "constant"] = "cosine"
-    weight_decay: float = Field(0.0, ge=0)
-    ema_decay: float = Field(0.99, ge=0, lt=1)
-    physical_batch: int | None = Field(64, ge=1, description="records in memory at once; null: the fastest here")
-    checkpoint_every_s: float = Field(30.0, ge=0)
-    device: str = "auto"
-    bf16: bool = False
-    condition: ConditionConfig = ConditionConfig()
-
-    @field_validator("channel_multipliers", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
-
-    @model_validator(mode="after")
-    def _budget(self) -> Self:
-        stated = sum(x is not None for x in (self.epsilon, self.noise_multiplier))
-        if self.regime == "private" and stated != 1:
-            raise ValueError("a private run needs epsilon or noise_multiplier, one of the two")
-        if self.regime != "private" and stated:
-            raise ValueError(
-                f"epsilon and noise_multiplier belong to regime private, not {self.regime}: leave them out"
-            )
-        if self.length < 2 ** (len(self.channel_multipliers) - 1):
-            raise ValueError(f"length {self.length} is too short for {len(self.channel_multipliers)} levels")
-        Sizes(self.channels, self.channel_multipliers, self.blocks, self.groups)
-        return self
-
-    def sizes(self) -> Sizes:
-        """Sizes of the shared UNet."""
-        return Sizes(self.channels, self.channel_multipliers, self.blocks, self.groups, self.attention)
-
-    @property
-    def record_steps(self) -> int:
-        """Steps that draw records."""
-        return self.steps
-
-    @property
-    def accounted_steps(self) -> int:
-        """Steps that the accountant charges."""
-        return self.record_steps
 
 
 class DeepGenerator:
@@ -125,9 +59,15 @@ class DeepGenerator:
         """Return the network that samples, in evaluation mode."""
         return trainer.load_ema()
 
-    def _sample(self, n: int, generator: torch.Generator) -> Tensor:
-        """Return [n, 2, L] on the scale of ``half_box``."""
+    def _sample(self, n: int, generator: torch.Generator, vectors: Tensor | None) -> Tensor:
+        """Return [n, 2, L] on the scale of ``half_box``; ``vectors`` [n, …] condition them, where there is a condition."""
         raise NotImplementedError
+
+    def _encode(self, source: Tensor) -> Tensor:
+        """Return the condition vectors [m, …] of sources [m, inputs], before any noise."""
+        assert isinstance(self.model_, Conditioned)
+        compressor = self.model_.condition.compressor
+        return source if compressor is None else compressor(source.to(self.device_)).cpu()
 
     def _guarantee(self, trainer: Trainer, budget: Budget) -> Guarantee:
         c = self.config
@@ -144,20 +84,25 @@ class DeepGenerator:
         train: Trajectories,
         *,
         seed: int,
+        test: Trajectories | None = None,
         checkpoint: Path | None = None,
         prefixes: Path | None = None,
         progress: bool = False,
     ) -> Self:
         """Train on ``train`` (n trajectories, one record each); resume from ``checkpoint`` where the file exists.
 
+        The trajectories of a conditioning set that is held out are no records. ``test`` is used only where conditions come from it.
         ``prefixes`` is a folder that trainings share: a plain one with a constant learning rate is the beginning of every
         longer one, so the longer one goes on from it and ends as if it had been trained alone, bit for bit.
         Raises DataContractError for data that does not fit, and what `Trainer.run` raises; ``history_`` is kept then.
         """
         c = self.config
+        whole = train
+        train, conditions = split_conditions(whole, test, c.condition, seed=seed)
         records = self._records(train)
         budget = plan(c, len(train))
         self.device_ = pick_device(c.device)
+        self.conditions_ = self._conditions(conditions, seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(child_seed(seed, "init"))
             model, objective, companion = self._build(budget, seed)
@@ -167,7 +112,7 @@ class DeepGenerator:
             records,
             self._settings(budget),
             seed=seed,
-            identity=self._identity(seed, train),
+            identity=self._identity(seed, whole, test),
             device=self.device_,
             checkpoint=checkpoint,
             companion=companion,
@@ -181,32 +126,82 @@ class DeepGenerator:
                 copy_checkpoint(checkpoint, shared.with_name(f"{shared.name}-{trainer.step}.pt"))
         finally:
             self.history_ = {k: v for k, v in asdict(trainer.record).items() if isinstance(v, list) and v}
-        self.guarantee_ = self._guarantee(trainer, budget)
+        self._of_training = self._guarantee(trainer, budget)
         self.model_ = self._released(trainer)
         self.meta_ = replace(train.meta, steps=())
-        self.n_params_ = n_params(self.model_)
+        self.n_params_ = n_params(body_of(self.model_))
         self.steps_ = c.steps
         self.report_ = self._report(trainer, budget, records)
         self._check_collapse()
         return self
 
+    @property
+    def guarantee_(self) -> Guarantee:
+        """What everything released so far promises together."""
+        if self.conditions_ is None:
+            return self._of_training
+        return conditional_guarantee(self._of_training, self.conditions_)
+
     def release(self, n: int | None, *, seed: int) -> Release:
-        """Return ``n`` sampled trajectories without time; points outside the box are moved onto it and counted."""
+        """Return ``n`` sampled trajectories without time; points outside the box are moved onto it and counted.
+
+        Their guarantee covers all that this fitted model has released, conditions used again included.
+        """
         if not hasattr(self, "model_"):
             raise ParameterError("release was called before fit: fit the model first")
         if n is None or n < 1:
             raise ParameterError(f"n must be the number of trajectories to sample, at least 1, got {n!r}")
         c = self.config
-        samples = self._sample(n, torch.Generator().manual_seed(child_seed(seed, "sampling")))
+        drawn = self._drawn(n, seed)
+        samples = self._sample(
+            n, torch.Generator().manual_seed(child_seed(seed, "sampling")), drawn.vectors if drawn else None
+        )
         lonlat = self.meta_.box.from_unit(samples.cpu().numpy().transpose(0, 2, 1).reshape(-1, 2) / c.half_box)
         outside = int((~self.meta_.box.contains(lonlat)).sum())
         lonlat = self.meta_.box.clip(lonlat).reshape(n, c.length, 2)
         report = {**self.report_, "n": n, "points": n * c.length, "points_moved_into_box": outside}
-        return Release(Trajectories.from_fixed(lonlat, meta=self.meta_), self.guarantee_, report)
+        made = Trajectories.from_fixed(lonlat, meta=self.meta_)
+        if self.conditions_ is not None and drawn is not None:
+            hidden = {
+                "mean cosine": drawn.cosine,
+                "predicted cosine": drawn.predicted,
+                "leak": self.conditions_.leak(made, drawn.index, seed=seed),
+            }
+            report |= {"condition": facts(self.conditions_), HIDDEN: {**report[HIDDEN], **hidden}}
+        return Release(made, self.guarantee_, report)
+
+    # ---- the condition ------------------------------------------------------------------------------------------
+
+    def _conditions(self, trajs: Trajectories | None, seed: int) -> ConditioningSet | None:
+        if trajs is None:
+            return None
+        c = self.config
+        return ConditioningSet(
+            c.condition, trajs, self._scaled(trajs), redraw=c.redraws, seed=seed, noise=c.noise, half_box=c.half_box
+        )
+
+    def _net(self, size: int, *, compress: bool = True) -> ConditionNet | None:
+        """The network's own embedding of its condition, [B, size]; None where there is no condition."""
+        c, conditions = self.config, self.conditions_
+        if conditions is None:
+            return None
+        return condition_net(c.condition, conditions.private, length=c.length, size=size, compress=compress)
+
+    def _inputs(self, net: ConditionNet | None, **options: Any) -> ConditionInputs:
+        """What the objective does with the condition of a record."""
+        c = self.config
+        private = self.conditions_.private if self.conditions_ is not None else None
+        return ConditionInputs(c.condition, private, length=c.length, half_box=c.half_box, net=net, **options)
+
+    def _drawn(self, n: int, seed: int, *, counted: bool = True) -> Drawn | None:
+        """Condition vectors for ``n`` trajectories; None where there is no condition."""
+        conditions = self.conditions_
+        return None if conditions is None else conditions.draw(n, seed=seed, encode=self._encode, counted=counted)
 
     def _check_collapse(self) -> None:
         """Raise RunFailedError when all samples are one and the same trajectory."""
-        samples = self._sample(64, torch.Generator().manual_seed(0))
+        drawn = self._drawn(64, 0, counted=False)  # nothing of it leaves
+        samples = self._sample(64, torch.Generator().manual_seed(0), drawn.vectors if drawn else None)
         if not bool(torch.isfinite(samples).all()):
             raise RunFailedError(f"{self.name} returns samples that are not finite numbers: lower learning_rate")
         spread = float(samples.std(dim=0).max()) / self.config.half_box
@@ -217,13 +212,17 @@ class DeepGenerator:
             )
 
     def _records(self, train: Trajectories) -> Tensor:
-        """float32 [n, 2, L] in [-half_box, half_box]."""
+        """float32 [n, 2, L] in [-half_box, half_box], or rows [n, 2 L + columns] with the attributes behind the points."""
         if len(train) < max(2, self.config.batch_size):
             raise DataContractError(
                 f"{train.meta.dataset} has {len(train)} trajectories, fewer than batch_size {self.config.batch_size} "
                 f"(and at least 2 are needed; first: {', '.join(train.traj_ids[:3]) or 'none'}): use more data or a smaller batch_size"
             )
         train.check()
+        records, columns = self._scaled(train), source_columns(self.config.condition, train)
+        return records if columns is None else torch.cat([records.flatten(1), columns], dim=1)
+
+    def _scaled(self, train: Trajectories) -> Tensor:
         lonlat = to_fixed_length(train, length=self.config.length)
         unit = train.meta.box.to_unit(lonlat.reshape(-1, 2)).reshape(lonlat.shape)
         return torch.from_numpy(np.ascontiguousarray(unit.transpose(0, 2, 1) * self.config.half_box, dtype=np.float32))
@@ -264,7 +263,8 @@ class DeepGenerator:
             "device": str(self.device_),
             "physical_batch": trainer.physical_batch,
             **known,
-            "not covered by the guarantee": {
+            **self._apart(),
+            HIDDEN: {
                 "final_loss": record.loss[-1] if record.loss else None,
                 "examples": record.examples,
                 "empty_batches": record.empty_batches,
@@ -273,6 +273,10 @@ class DeepGenerator:
                 **hidden,
             },
         }
+
+    def _apart(self) -> dict[str, int]:
+        known = isinstance(self.model_, Conditioned)
+        return {"parameters apart (condition)": n_params(self.model_.condition)} if known else {}  # type: ignore[union-attr, arg-type]
 
     @property
     def _begins_longer(self) -> bool:
@@ -285,13 +289,16 @@ class DeepGenerator:
             return None
         return prefixes / identity[:32]
 
-    def _identity(self, seed: int, train: Trajectories) -> str:
+    def _identity(self, seed: int, train: Trajectories, test: Trajectories | None) -> str:
         """SHA-256 (hex) of everything that decides a training: parameters, seed, data, version of the module."""
         payload = {
             "method": self.name,
             "config": self.config.model_dump(mode="json", exclude={"steps"} if self._begins_longer else set()),
             "seed": seed,
-            "data": train.fingerprint(),
+            "data": [
+                train.fingerprint(),
+                *([test.fingerprint()] if test is not None and self.config.condition.drawn_from == "test" else []),
+            ],
             "version": self.version,
         }
         return hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()

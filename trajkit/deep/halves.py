@@ -27,18 +27,21 @@ def coarsest(length: int, sizes: Sizes) -> int:
 
 
 class Encoder(nn.Module):
-    """Trajectories [B, 2, L] → [B, outputs]: down path, middle, and one linear layer over all coarsest features."""
+    """Trajectories [B, 2, L] → [B, outputs]: down path, middle, and one linear layer over all coarsest features.
 
-    def __init__(self, sizes: Sizes, length: int, outputs: int) -> None:
+    ``conditional``: every block takes ``extra_embedding`` [B, 4 * channels], the place for a condition.
+    """
+
+    def __init__(self, sizes: Sizes, length: int, outputs: int, *, conditional: bool = False) -> None:
         super().__init__()
-        width = sizes.widths[-1]
-        self.down = DownPath(sizes, COORDINATES, None)
-        self.middle = Middle(sizes, None)
+        width, embedding = sizes.widths[-1], sizes.embedding if conditional else None
+        self.down = DownPath(sizes, COORDINATES, embedding)
+        self.middle = Middle(sizes, embedding)
         self.norm = nn.GroupNorm(sizes.groups, width, eps=1e-6)
         self.dense = nn.Linear(width * coarsest(length, sizes), outputs)
 
-    def forward(self, x: Tensor) -> Tensor:
-        h = self.middle(self.down(x)[-1])
+    def forward(self, x: Tensor, extra_embedding: Tensor | None = None) -> Tensor:
+        h = self.middle(self.down(x, extra_embedding)[-1], extra_embedding)
         return self.dense(F.silu(self.norm(h)).flatten(1))
 
 
@@ -51,7 +54,7 @@ class Decoder(nn.Module):
 
     def __init__(self, sizes: Sizes, length: int, latent: int) -> None:
         super().__init__()
-        self.length, self.width = length, sizes.widths[-1]
+        self.length, self.width, self.embedding = length, sizes.widths[-1], sizes.embedding
         self.dense = nn.Linear(latent, self.width * coarsest(length, sizes))
         self.embed_1 = nn.Linear(latent, sizes.embedding)
         self.embed_2 = nn.Linear(sizes.embedding, sizes.embedding)

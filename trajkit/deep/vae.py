@@ -8,7 +8,10 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from trajkit.deep.generator import DeepConfig, DeepGenerator
+from trajkit.deep.condition_inputs import ConditionInputs, no_condition
+from trajkit.deep.conditioning import Conditioned, body_of, conditioned, decoded
+from trajkit.deep.deep_config import DeepConfig
+from trajkit.deep.generator import DeepGenerator
 from trajkit.deep.halves import Decoder, Encoder, decoder_sizes
 from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.trainer import Trainer
@@ -34,7 +37,10 @@ class VaeConfig(DeepConfig):
 
 
 class Autoencoder(nn.Module):
-    """(trajectories [B, 2, L], standard normal [B, latent]) → (reconstruction, posterior mean, posterior log variance)."""
+    """(trajectories [B, 2, L], standard normal [B, latent]) → (reconstruction, posterior mean, posterior log variance).
+
+    The embedding of a condition enters the decoder alone: the encoder sees the trajectory anyway.
+    """
 
     encoder: Encoder
     decoder: Decoder
@@ -43,10 +49,13 @@ class Autoencoder(nn.Module):
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
 
-    def forward(self, x: Tensor, normal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(
+        self, x: Tensor, normal: Tensor, extra_embedding: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         mean, raw = self.encoder(x).chunk(2, dim=1)
         log_variance = LOG_VARIANCE * torch.tanh(raw / LOG_VARIANCE)
-        return self.decoder(mean + (0.5 * log_variance).exp() * normal), mean, log_variance
+        z = mean + (0.5 * log_variance).exp() * normal
+        return self.decoder(z, extra_embedding), mean, log_variance
 
 
 class Elbo:
@@ -55,25 +64,32 @@ class Elbo:
     second_order = False
     free_rows = 0
 
-    def __init__(self, latent: int, *, kl_weight: float, warmup_steps: int, draws: int) -> None:
+    def __init__(
+        self, latent: int, *, kl_weight: float, warmup_steps: int, draws: int, condition: ConditionInputs | None = None
+    ) -> None:
         self.latent, self.kl_weight, self.warmup_steps, self.draws = latent, kl_weight, warmup_steps, draws
         self.weight = kl_weight
+        self.condition = condition or no_condition(0)
 
     def begin_step(self, step: int) -> None:
-        """Raise the weight of the divergence linearly from 0."""
+        """Raise the weight of the divergence linearly from 0; the condition's schedule."""
+        self.condition.begin_step(step)
         self.weight = self.kl_weight * min(1.0, step / max(1, self.warmup_steps))
 
     def end_step(self, model: nn.Module) -> None:
         """No projection."""
 
     def draw(self, records: int, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return standard normal draws [records, draws, latent]."""
-        return {"normal": torch.randn(records, self.draws, self.latent, generator=generator)}
+        """Return standard normal draws [records, draws, latent] and the condition's draws."""
+        normal = torch.randn(records, self.draws, self.latent, generator=generator)
+        return {"normal": normal, **self.condition.draw(records, self.draws, generator)}
 
     def losses(self, model: nn.Module, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor:
         """Return [records] for ``batch`` [records, 2, L]."""
+        batch, source = self.condition.split(batch)
         rows = batch.repeat_interleave(self.draws, dim=0)
-        found, mean, log_variance = model(rows, drawn["normal"].flatten(0, 1))
+        extra = self.condition.rows(source, drawn, self.draws)
+        found, mean, log_variance = model(rows, drawn["normal"].flatten(0, 1), *extra)
         error = (found.float() - rows).square().mean(dim=(1, 2))
         divergence = 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).float().sum(dim=1)
         return (error + self.weight * divergence).unflatten(0, (-1, self.draws)).mean(dim=1)
@@ -88,35 +104,42 @@ class Elbo:
 
 
 class Vae(DeepGenerator):
-    """A VAE whose decoder samples from standard normal latent vectors; the mean of the decoder is released."""
+    """A VAE whose decoder samples from standard normal latent vectors (and a condition); the mean of the decoder is released."""
 
     name = "vae"
+    version = 2
     Config = VaeConfig
 
     def _build(self, budget: Budget, seed: int) -> tuple[nn.Module, Objective, Companion | None]:
         c = self.config
         encoder = Encoder(c.sizes(), c.length, 2 * c.latent)
         decoder = Decoder(decoder_sizes(c.sizes(), c.length, c.latent), c.length, c.latent)
+        net = self._net(decoder.embedding)
         objective = Elbo(
-            c.latent, kl_weight=c.kl_weight, warmup_steps=c.kl_warmup_steps, draws=c.noise_draws_per_example
+            c.latent,
+            kl_weight=c.kl_weight,
+            warmup_steps=c.kl_warmup_steps,
+            draws=c.noise_draws_per_example,
+            condition=self._inputs(net),
         )
-        return Autoencoder(encoder, decoder), objective, None
+        return conditioned(Autoencoder(encoder, decoder), net), objective, None
 
     def _released(self, trainer: Trainer) -> nn.Module:
         model = trainer.load_ema()
-        assert isinstance(model, Autoencoder)
-        self._encoder = model.encoder
-        return model.decoder
+        body = body_of(model)
+        assert isinstance(body, Autoencoder)
+        self._encoder = body.encoder
+        return conditioned(body.decoder, model.condition if isinstance(model, Conditioned) else None).eval()
 
     @torch.no_grad()
-    def _sample(self, n: int, generator: torch.Generator) -> Tensor:
-        z = torch.randn(n, self.config.latent, generator=generator)
-        return torch.cat([self.model_(part.to(self.device_)) for part in z.split(512)])
+    def _sample(self, n: int, generator: torch.Generator, vectors: Tensor | None) -> Tensor:
+        z = torch.randn(n, self.config.latent, generator=generator).to(self.device_)
+        return decoded(self.model_, z, vectors)
 
     @torch.no_grad()
     def _facts(self, trainer: Trainer, records: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
-        encoder = self._encoder
-        means = torch.cat([encoder(part.to(self.device_)).chunk(2, dim=1)[0] for part in records[:2000].split(512)])
+        encoder, (some, _) = self._encoder, trainer.objective.condition.split(records[:2000])  # type: ignore[attr-defined]
+        means = torch.cat([encoder(part.to(self.device_)).chunk(2, dim=1)[0] for part in some.split(512)])
         active = int((means.var(dim=0) > ACTIVE).sum())
         known = {"parameters apart (encoder)": n_params(encoder), "latent units": self.config.latent}
         words = "posterior collapse" if active == 0 else "none"

@@ -1,0 +1,211 @@
+"""The conditioning set: whose trajectories condition what is generated, their private vectors, and how often they were released."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trajkit.deep.condition_config import ConditionConfig
+from trajkit.deep.condition_inputs import source_columns
+from trajkit.deep.conditioning import Privatised, bounded
+from trajkit.errors import DataContractError, ParameterError
+from trajkit.geo import project
+from trajkit.preprocess import to_fixed_length
+from trajkit.privacy.accounting import delta_for
+from trajkit.seeds import child_seed, rng
+from trajkit.trajectories import Trajectories
+
+LINEUP = 100  # the own condition and this many less one others stand beside each released trajectory
+
+Encode = Callable[[Tensor], Tensor]
+
+
+def split_conditions(
+    train: Trajectories, test: Trajectories | None, config: ConditionConfig, *, seed: int
+) -> tuple[Trajectories, Trajectories | None]:
+    """(training set, conditioning set). Which trajectory is held out is a seeded draw that looks at none of them.
+
+    Raises ParameterError where the test set is asked for and not there, DataContractError where a set is too small.
+    """
+    if not config.is_conditional:
+        return train, None
+    if config.drawn_from == "test":
+        if test is None:
+            raise ParameterError("condition.drawn_from is test, but no test set was given: pass fit(train, test=...)")
+        return train, _some(test, config.size or len(test), seed)
+    if config.drawn_from == "training":
+        return train, _some(train, config.size or len(train), seed)
+    size = config.size or max(2, len(train) // 10)
+    if size >= len(train):
+        raise DataContractError(
+            f"condition.size is {size}, but {train.meta.dataset} has {len(train)} trajectories in training: hold out fewer"
+        )
+    held = np.zeros(len(train), dtype=bool)
+    held[_draw(len(train), size, seed)] = True
+    return train.take(~held), train.take(held)
+
+
+def _some(trajs: Trajectories, size: int, seed: int) -> Trajectories:
+    if not 2 <= size <= len(trajs):
+        raise DataContractError(
+            f"condition.size is {size}, but the set to draw from has {len(trajs)} trajectories (and 2 are needed): lower it"
+        )
+    return trajs if size == len(trajs) else trajs.take(np.sort(_draw(len(trajs), size, seed)))
+
+
+def _draw(n: int, size: int, seed: int) -> np.ndarray:
+    return rng(seed, "split", "conditions").permutation(n)[:size]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Vectors [n, …] for n trajectories, the conditioning trajectory behind each, and how well a mechanism kept their direction."""
+
+    vectors: Tensor
+    index: np.ndarray
+    cosine: float | None = None
+    predicted: float | None = None
+
+
+class ConditioningSet:
+    """``size`` trajectories whose (private) vectors condition what is generated; counts the releases of each of them.
+
+    With ``redraw`` every generated trajectory has noise of its own: n trajectories are ceil(n / size) releases of every
+    record. Without it one private vector a record is made here and used for everything, which is one release.
+    """
+
+    def __init__(
+        self,
+        config: ConditionConfig,
+        trajs: Trajectories,
+        records: Tensor,
+        *,
+        redraw: bool,
+        seed: int,
+        noise: str,
+        half_box: float,
+    ) -> None:
+        self.config, self.trajs, self.redraw, self.seed, self.noise = config, trajs, redraw, seed, noise
+        packed = source_columns(config, trajs)
+        self.source = records.flatten(1) / half_box if packed is None else packed
+        self.delta = config.delta
+        if config.mechanism == "gaussian" and self.delta is None:
+            self.delta = delta_for(len(trajs))
+        self.private = Privatised.of(config, delta=self.delta)
+        self._pool: Drawn | None = None
+        self._released: dict[tuple[int, int], int] = {}
+
+    def __len__(self) -> int:
+        return len(self.trajs)
+
+    @property
+    def releases(self) -> int:
+        """How often the mechanism has been applied to each record for what has left, at least once."""
+        return max(1, sum(self._released.values())) if self.redraw else 1
+
+    def draw(self, n: int, *, seed: int, encode: Encode, counted: bool = True) -> Drawn:
+        """Return the vectors for ``n`` trajectories: every record once before any is taken again.
+
+        ``encode`` compresses sources [m, inputs]. The same ``n`` and ``seed`` give the same bytes, which is no further release,
+        unless the noise comes from the operating system.
+        """
+        times = math.ceil(n / len(self))
+        index = np.concatenate([rng(seed, "sampling", "conditions", k).permutation(len(self)) for k in range(times)])[
+            :n
+        ]
+        if not self.redraw or not self.config.is_private:
+            pool = self.pool(encode)
+            return replace(pool, vectors=pool.vectors[torch.from_numpy(index)], index=index)
+        if counted:
+            again = self.noise == "os"
+            key = (n, len(self._released) if again else seed)
+            self._released[key] = times
+        return self._vectors(index, encode, self._rng(child_seed(seed, "noise", "condition")))
+
+    def pool(self, encode: Encode) -> Drawn:
+        """One vector for each record, made once."""
+        if self._pool is None:
+            noise = self._rng(child_seed(self.seed, "noise", "condition"))
+            self._pool = self._vectors(np.arange(len(self)), encode, noise)
+        return self._pool
+
+    def keep(self, vectors: Tensor) -> None:
+        """Use these vectors, those of a checkpoint where a training was resumed: made again they would be another release."""
+        self._pool = (
+            replace(self._pool, vectors=vectors) if self._pool is not None else Drawn(vectors, np.arange(len(self)))
+        )
+
+    def _rng(self, seed: int) -> np.random.Generator:
+        return np.random.default_rng() if self.noise == "os" else np.random.default_rng(seed)
+
+    @torch.no_grad()
+    def _vectors(self, index: np.ndarray, encode: Encode, noise: np.random.Generator) -> Drawn:
+        source = self.source[torch.from_numpy(index)]
+        rows = torch.cat([encode(part) for part in source.split(4096)])
+        if self.private is None:
+            return Drawn(rows, index)
+        c = self.config
+        if not bool(torch.isfinite(rows).all()):
+            raise DataContractError(
+                "the compressed conditions are not finite numbers: lower learning_rate and train again"
+            )
+        exact = bounded(rows.double(), norm=c.norm, order=c.order, how="clip").numpy()
+        made = self.private.randomise(exact, noise)
+        some = exact[: 200 if c.mechanism == "laplace" else None]
+        return Drawn(
+            torch.from_numpy(made.astype(np.float32)), index, _cosine(exact, made), self.private.expected_cosine(some)
+        )
+
+    def leak(self, released: Trajectories, index: np.ndarray, *, seed: int) -> dict[str, float] | None:
+        """How near each released trajectory lies to its own conditioning trajectory, among others of the set.
+
+        ``ratio``: median of (distance to its own / median distance to the others); 1 gives nothing away. ``found``: share whose
+        own is the nearest of all, by chance ``chance``. Distances are means over positions, in metres. None for a set of one.
+        """
+        distinct, place = np.unique(index, return_inverse=True)
+        others = min(LINEUP, len(distinct)) - 1
+        if others < 1:
+            return None
+        length, meta = int(released.lengths[0]), released.meta
+        real = project(to_fixed_length(self.trajs, length=length).reshape(-1, 2), meta.crs).reshape(
+            len(self), length, 2
+        )
+        out = released.xy.reshape(len(released), length, 2)
+        shifts = 1 + rng(seed, "metrics", "leak").permutation(len(distinct) - 1)[:others]
+        own = np.linalg.norm(out - real[index], axis=2).mean(axis=1)
+        away = np.column_stack(
+            [np.linalg.norm(out - real[distinct[(place + k) % len(distinct)]], axis=2).mean(axis=1) for k in shifts]
+        )
+        return {
+            "ratio": float(np.median(own / np.median(away, axis=1))),
+            "found": float((own < away.min(axis=1)).mean()),
+            "chance": 1 / (others + 1),
+        }
+
+
+def _cosine(rows: np.ndarray, made: np.ndarray) -> float:
+    sizes = np.linalg.norm(rows, axis=1) * np.linalg.norm(made, axis=1)
+    known = sizes > 0
+    return float(((rows * made).sum(axis=1)[known] / sizes[known]).mean()) if known.any() else 0.0
+
+
+def facts(conditions: ConditioningSet) -> dict[str, Any]:
+    """Lines of a report that no record shaped."""
+    c = conditions.config
+    return {
+        "type": c.name,
+        "mechanism": c.mechanism,
+        "drawn from": c.drawn_from,
+        "size": len(conditions),
+        "epsilon of one release": c.epsilon,
+        "delta of one release": conditions.delta if c.is_private else None,
+        "releases": conditions.releases if c.is_private else None,
+        "d_out": c.d_out if c.compresses else None,
+        "norm": c.norm if c.compresses else None,
+    }
