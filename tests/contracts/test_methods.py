@@ -49,18 +49,45 @@ TINY: dict[str, dict[str, Any]] = {
     "vae": {**SMALL, "latent": 4},
     "gan": {**SMALL, "latent": 4, "n_critic": 2},
 }
-EVERY = pytest.mark.parametrize("name", METHODS)
+# further forms of a method that obey the same laws: name -> (method, parameters)
+CONDITIONS: dict[str, dict[str, Any]] = {
+    "sample": {"type": "sample"},
+    "sample + VMF": {"type": "sample", "mechanism": "vmf", "epsilon": 5.0},
+}
+FORMS = {
+    f"{m}, {what}": (m, {**TINY[m], "condition": c})
+    for m in ("diffusion", "vae", "gan")
+    for what, c in CONDITIONS.items()
+}
+FORMS |= {
+    f"{m}, private, sample + Gaussian": (
+        m,
+        {
+            **TINY[m],
+            "condition": {"type": "sample", "mechanism": "gaussian", "epsilon": 5.0, "delta": 1e-5},
+            "regime": "private",
+            "noise_multiplier": 2.0,
+        },
+    )
+    for m in ("diffusion", "gan")
+}
+EVERY = pytest.mark.parametrize("name", [*METHODS, *FORMS])
+
+
+def made(name: str) -> Method:
+    method, parameters = FORMS.get(name, (name, TINY.get(name, {})))
+    return make_method(method, **parameters)
 
 
 def fitted(name: str, train: Trajectories, *, seed: int = 0) -> Method:
-    return make_method(name, **TINY.get(name, {})).fit(train, seed=seed)
+    return made(name).fit(train, seed=seed)
 
 
 def released(name: str, train: Trajectories, n: int, *, seed: int = 0) -> Release:
     return fitted(name, train, seed=seed).release(n, seed=seed)
 
 
-@EVERY
+@pytest.mark.parametrize("name", METHODS)
 def test_has_a_strict_config(name: str) -> None:
     cls = method_class(name)
     assert issubclass(cls.Config, MethodConfig)
@@ -73,7 +100,7 @@ def test_has_a_strict_config(name: str) -> None:
 def test_fit_returns_the_method_and_leaves_its_input(name: str) -> None:
     train = walks(12, 8, 0)
     before, meta = train.fingerprint(), train.meta
-    method = make_method(name, **TINY.get(name, {}))
+    method = made(name)
     assert method.fit(train, seed=0) is method
     method.release(3, seed=0)
     assert train.fingerprint() == before and train.meta == meta

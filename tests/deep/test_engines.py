@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from trajkit.deep import critic
-from trajkit.deep.critic import CriticLoss
+from trajkit.deep.condition_config import ConditionConfig
+from trajkit.deep.condition_inputs import ConditionInputs, condition_net, fixed_compressor
+from trajkit.deep.conditioning import Conditioned, ConditionNet, Privatised
+from trajkit.deep.critic import CriticLoss, Lipschitz
 from trajkit.deep.ddpm import Denoising, alphas_bar
 from trajkit.deep.engines import Functional, Hooked, Whole, make_engine, of_records
 from trajkit.deep.halves import Decoder, Encoder
@@ -35,6 +38,50 @@ def _critic(sizes: Sizes, length: int, lipschitz: str, fakes: str = "separate") 
     return critic, objective
 
 
+MECHANISM = ConditionConfig(type="sample", mechanism="vmf", epsilon=20.0, d_out=3, mix_steps=0)
+
+
+def _conditional(body: nn.Module, size: int, length: int) -> tuple[nn.Module, ConditionInputs]:
+    private = Privatised.of(MECHANISM, delta=None)
+    net = condition_net(MECHANISM, private, length=length, size=size)
+    return Conditioned(body, net), ConditionInputs(MECHANISM, private, length=length, half_box=1.0, net=net)
+
+
+def _conditional_diffusion(sizes: Sizes, length: int, draws: int) -> tuple[nn.Module, Objective]:
+    model, inputs = _conditional(UNet(sizes), sizes.embedding, length)
+    return model, Denoising(alphas_bar("linear", 20), (2, length), draws=draws, condition=inputs)
+
+
+def _conditional_vae(sizes: Sizes, length: int, draws: int) -> tuple[nn.Module, Objective]:
+    body = Autoencoder(Encoder(sizes, length, 2 * LATENT), Decoder(sizes, length, LATENT))
+    model, inputs = _conditional(body, sizes.embedding, length)
+    return model, Elbo(LATENT, kl_weight=0.1, warmup_steps=0, draws=draws, condition=inputs)
+
+
+def _conditional_critic(sizes: Sizes, length: int, lipschitz: Lipschitz) -> tuple[nn.Module, Objective]:
+    private, fixed = Privatised.of(MECHANISM, delta=None), fixed_compressor(MECHANISM, length)
+
+    def net() -> ConditionNet:
+        return condition_net(MECHANISM, private, length=length, size=sizes.embedding, compress=False)
+
+    critic = Encoder(sizes, length, 1, conditional=True)
+    with torch.no_grad():
+        critic.dense.weight *= 30
+    objective = CriticLoss(
+        Conditioned(Decoder(sizes, length, LATENT), net()),
+        LATENT,
+        pool=7,
+        seed=0,
+        lipschitz=lipschitz,
+        penalty_weight=10.0,
+        fakes="paired",
+        condition=ConditionInputs(MECHANISM, private, length=length, half_box=1.0, fixed=fixed),
+        conditions=torch.cat([torch.randn(5, 3), torch.ones(5, 1)], dim=1),
+    )
+    objective.begin_step(0)
+    return Conditioned(critic, net()), objective
+
+
 MODELS: dict[str, Callable[[Sizes, int, int], tuple[nn.Module, Objective]]] = {
     "diffusion": lambda s, n, k: (UNet(s), Denoising(alphas_bar("linear", 20), (2, n), draws=k, prediction="velocity")),
     "vae": lambda s, n, k: (
@@ -46,6 +93,10 @@ MODELS: dict[str, Callable[[Sizes, int, int], tuple[nn.Module, Objective]]] = {
     "critic without": lambda s, n, k: _critic(s, n, "projection"),
     "paired critic with penalty": lambda s, n, k: _critic(s, n, "penalty", "paired"),
     "paired critic with slope": lambda s, n, k: _critic(s, n, "slope", "paired"),
+    "conditional diffusion": _conditional_diffusion,
+    "conditional vae": _conditional_vae,
+    "conditional critic with penalty": lambda s, n, k: _conditional_critic(s, n, "penalty"),
+    "conditional critic with slope": lambda s, n, k: _conditional_critic(s, n, "slope"),
 }
 SIZES = st.builds(
     Sizes,
@@ -76,6 +127,13 @@ def _one_by_one(model: nn.Module, objective: Objective, inputs: dict[str, Tensor
     return torch.stack(out)
 
 
+def _double(model: nn.Module, objective: Objective) -> nn.Module:
+    condition = getattr(objective, "condition", None)
+    if condition is not None and condition.fixed is not None:
+        condition.fixed.double()
+    return model.double()
+
+
 def _flat(gradients: list[Tensor]) -> Tensor:
     return torch.cat([g.flatten() for g in gradients])
 
@@ -92,7 +150,7 @@ def test_clipped_sums_equal_records_one_by_one(name: str, sizes: Sizes, length: 
     model, objective = MODELS[name](sizes, length, draws)
     inputs = _inputs(objective, records, length)
     if "critic" in name:  # second derivatives and difference quotients lose digits, which would hide what is compared
-        model, inputs = model.double(), {k: v.double() for k, v in inputs.items()}
+        model, inputs = _double(model, objective), {k: v.double() for k, v in inputs.items()}
     single = _one_by_one(model, objective, inputs)
     for max_grad_norm in (CLIP, 1e6):
         engine = make_engine(
@@ -110,7 +168,7 @@ def test_the_plain_engine_sums_the_same_gradients(name: str) -> None:
     model, objective = MODELS[name](Sizes(4, (1, 2), 1, 2), 8, 1)
     inputs = _inputs(objective, 5, 8)
     if "critic" in name:
-        model, inputs = model.double(), {k: v.double() for k, v in inputs.items()}
+        model, inputs = _double(model, objective), {k: v.double() for k, v in inputs.items()}
     losses, total, norms = Whole(model).summed(of_records(objective), inputs, torch.ones(5))
     _close(_flat(total), _one_by_one(model, objective, inputs).sum(0))
     assert len(losses) == 5 and len(norms) == 0

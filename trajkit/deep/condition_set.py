@@ -14,7 +14,7 @@ from torch import Tensor
 from trajkit.deep.condition_config import ConditionConfig
 from trajkit.deep.condition_inputs import source_columns
 from trajkit.deep.conditioning import Privatised, bounded
-from trajkit.errors import DataContractError, ParameterError
+from trajkit.errors import DataContractError, ParameterError, PrivacyAccountingError
 from trajkit.geo import project
 from trajkit.preprocess import to_fixed_length
 from trajkit.privacy.accounting import delta_for
@@ -122,11 +122,18 @@ class ConditioningSet:
         if not self.redraw or not self.config.is_private:
             pool = self.pool(encode)
             return replace(pool, vectors=pool.vectors[torch.from_numpy(index)], index=index)
-        if counted:
-            again = self.noise == "os"
-            key = (n, len(self._released) if again else seed)
+        key = (n, len(self._released) if self.noise == "os" else seed)
+        if counted and key not in self._released:
+            self._refuse_beyond(sum(self._released.values()) + times)
             self._released[key] = times
         return self._vectors(index, encode, self._rng(child_seed(seed, "noise", "condition")))
+
+    def _refuse_beyond(self, releases: int) -> None:
+        if releases * (self.delta or 0.0) >= 1:
+            raise PrivacyAccountingError(
+                f"{releases} releases of the conditioning set at delta {self.delta:.2g} each promise nothing: release fewer "
+                "trajectories, make condition.size larger or condition.delta smaller, or set condition.redraw: false"
+            )
 
     def pool(self, encode: Encode) -> Drawn:
         """One vector for each record, made once."""

@@ -97,10 +97,6 @@ def _part(conditions: ConditioningSet) -> Part | None:
         "drawn_from": config.drawn_from,
         "numerics": private.mechanism.numerics,
     }
-    if k * one >= 1:
-        raise PrivacyAccountingError(
-            f"{k} releases at delta {one:.2g} each promise nothing: release fewer trajectories, or set redraw: false"
-        )
     return Part(CONDITIONING, words, k * config.epsilon, k * one, details, REPLACE_ONE)
 
 

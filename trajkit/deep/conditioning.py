@@ -45,7 +45,7 @@ class Privatised:
     @classmethod
     def of(cls, config: ConditionConfig, *, delta: float | None) -> Privatised | None:
         """The mechanism that ``config`` asks for; None where it asks for none."""
-        if not config.is_private:
+        if config.epsilon is None:
             return None
         made = row_mechanism(
             config.mechanism, epsilon=config.epsilon, delta=delta, norm=config.norm, dimension=config.d_out

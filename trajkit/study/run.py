@@ -143,7 +143,13 @@ class Run:
         method = make_method(self.config.method, **self.config.parameters)
         accepts = inspect.signature(method.fit).parameters
         prefixes = OUTPUTS / "prefixes" / code_fingerprint(type(method).__module__)[:16]  # other code, other trainings
-        offered = {"checkpoint": self.folder / "checkpoint.pt", "prefixes": prefixes, "progress": progress}
+        # the test set is for methods that are asked to take their conditions from it, as published
+        offered = {
+            "test": self.fold.test,
+            "checkpoint": self.folder / "checkpoint.pt",
+            "prefixes": prefixes,
+            "progress": progress,
+        }
         try:
             method.fit(self.fold.train, seed=self.config.seed, **{k: v for k, v in offered.items() if k in accepts})
         except RunFailedError:
