@@ -144,6 +144,8 @@ def test_guidance_is_for_diffusion_and_vectors_of_a_gan_are_drawn_once() -> None
             make(model, {"type": "sample", "drop": 0.1})
     with pytest.raises(ParameterError, match=r"condition\.redraw must be left out"):
         make("gan", {"type": "sample", "redraw": True})
+    with pytest.raises(ParameterError, match="fakes must be paired"):
+        make("gan", {"type": "sample"}, fakes="separate")
     guided = make("diffusion", {"type": "sample", "drop": 0.2, "guidance": 3.0}).fit(timed(), seed=0)
     plain = make("diffusion", {"type": "sample", "drop": 0.2}).fit(timed(), seed=0)
     assert guided.release(4, seed=0).trajectories.fingerprint() != plain.release(4, seed=0).trajectories.fingerprint()

@@ -76,7 +76,6 @@ def _conditional_critic(sizes: Sizes, length: int, lipschitz: Lipschitz) -> tupl
         penalty_weight=10.0,
         fakes="paired",
         condition=ConditionInputs(MECHANISM, private, length=length, half_box=1.0, fixed=fixed),
-        conditions=torch.cat([torch.randn(5, 3), torch.ones(5, 1)], dim=1),
     )
     objective.begin_step(0)
     return Conditioned(critic, net()), objective
@@ -131,6 +130,7 @@ def _double(model: nn.Module, objective: Objective) -> nn.Module:
     condition = getattr(objective, "condition", None)
     if condition is not None and condition.fixed is not None:
         condition.fixed.double()
+        objective.generator.double()  # type: ignore[attr-defined]
     return model.double()
 
 

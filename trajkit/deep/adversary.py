@@ -125,7 +125,7 @@ class GeneratorTrainer:
         self.optimizer.load_state_dict(state["optimizer"])
         self.updates = state["updates"]
         if self.conditions is not None and state["conditions"] is not None:
-            self.conditions.copy_(state["conditions"])  # the critic holds the same tensor
+            self.conditions = state["conditions"]
         if state["draws"] is not None:
             self.draws.set_state(state["draws"])
             self.noise.set_state(state["noise"])

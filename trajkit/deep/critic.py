@@ -23,12 +23,11 @@ from torch.func import grad
 
 from trajkit.deep.condition_inputs import ConditionInputs, no_condition
 from trajkit.deep.engines import bystander
-from trajkit.errors import RunFailedError
+from trajkit.errors import ParameterError, RunFailedError
 from trajkit.seeds import child_seed
 
 Lipschitz = Literal["penalty", "slope", "projection"]
 Fakes = Literal["separate", "paired"]
-FAKE_CONDITION = "fake condition"
 STEP = 0.02  # of the difference quotient, on the scale of ``half_box``
 
 
@@ -36,9 +35,10 @@ class CriticLoss:
     """The objective of the critic against ``generator``, which it reads and never trains.
 
     The generator stands still for ``n_critic`` steps, so the ``pool`` generated trajectories of these steps are made once, from
-    a seed of their own: a training that is resumed between two updates makes the same. With a condition the critic judges pairs: a
-    record with its own condition, a generated trajectory with the one it was made from (``conditions`` [m, …], packed); the
-    penalty is on the gradient in the trajectory, at the record's condition. ``projection``: largest singular value of every weight, restored after each step; it is a function of the weights alone.
+    a seed of their own: a training that is resumed between two updates makes the same. With a condition the
+    critic judges a trajectory beside it: a record and a trajectory generated from the record's own condition, which is a
+    function of that record alone. So nothing can be told from the condition, and the penalty need not bound it.
+    ``projection``: largest singular value of every weight, restored after each step; it is a function of the weights alone.
     """
 
     def __init__(
@@ -54,13 +54,14 @@ class CriticLoss:
         projection: float = 1.0,
         fakes: Fakes = "separate",
         condition: ConditionInputs | None = None,
-        conditions: Tensor | None = None,
     ) -> None:
         self.generator, self.latent, self.fakes = generator, latent, fakes
         self.seed, self.n_critic, self.pool_size = seed, n_critic, pool
         self.free_rows = pool if fakes == "separate" else 0
         self.pool_of = -1
-        self.condition, self.conditions = condition or no_condition(0), conditions
+        self.condition = condition or no_condition(0)
+        if self.condition.active and fakes != "paired":
+            raise ParameterError(f"fakes {fakes!r} have no record to share a condition with: use paired")
         self.lipschitz, self.penalty_weight, self.projection = lipschitz, penalty_weight, projection
 
     @property
@@ -78,14 +79,10 @@ class CriticLoss:
         """Generate trajectories anew when the generator has moved; the condition's schedule."""
         self.condition.begin_step(step)
         update = step // self.n_critic
-        if update != self.pool_of:
+        if update != self.pool_of and not self.condition.active:
             draws = torch.Generator().manual_seed(child_seed(self.seed, "noise", f"pool {update}"))
             z = torch.randn(self.pool_size, self.latent, generator=draws)
-            device = next(self.generator.parameters()).device
-            if self.conditions is not None:
-                chosen = torch.randint(len(self.conditions), (self.pool_size,), generator=draws)
-                self.pool_conditions = self.conditions[chosen].to(device)
-            self.pool = self.generator(z.to(device), *self._of_pool())
+            self.pool = self.generator(z.to(next(self.generator.parameters()).device))
             self.pool_of = update
 
     def end_step(self, model: nn.Module) -> None:
@@ -94,36 +91,32 @@ class CriticLoss:
             project(model, self.projection)
 
     def draw(self, records: int, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return generated trajectories [records, 2, L] out of the pool and places on the lines [records]; with a condition
-        theirs, and the draws of the records' own."""
+        """Return places on the lines [records] and generated trajectories [records, 2, L] out of the pool; with a condition
+        latent vectors [records, latent] instead, and the condition's draws."""
+        u = torch.rand(records, generator=generator)
+        if self.condition.active:
+            z = torch.randn(records, self.latent, generator=generator)
+            return {"u": u, "latent": z, **self.condition.draw(records, 1, generator)}
         chosen = torch.randint(self.pool_size, (records,), generator=generator).to(self.pool.device)
-        drawn = {"fake": self.pool[chosen], "u": torch.rand(records, generator=generator)}
-        if self.conditions is not None:
-            drawn[FAKE_CONDITION] = self.pool_conditions[chosen]
-        return drawn | self.condition.draw(records, 1, generator)
+        return {"u": u, "fake": self.pool[chosen]}
 
     def draw_free(self, generator: torch.Generator) -> dict[str, Tensor]:
         """Return the pool."""
-        return {"fake": self.pool} | ({FAKE_CONDITION: self.pool_conditions} if self.conditions is not None else {})
-
-    def _of_pool(self) -> tuple[Tensor, ...]:
-        return () if self.conditions is None else (self.pool_conditions,)
+        return {"fake": self.pool}
 
     def losses(self, model: nn.Module, batch: Tensor, drawn: dict[str, Tensor]) -> Tensor:
         """Return [records] for ``batch`` [records, 2, L]."""
         batch, source = self.condition.split(batch)
         own = self.condition.rows(source, drawn, 1)
+        with torch.no_grad():
+            fake = self.generator(drawn["latent"], *own) if own else drawn["fake"]
         u = drawn["u"][:, None, None]
-        between = u * batch + (1 - u) * drawn["fake"]
-        rows, extra = [batch], [*own]
-        if self.fakes == "paired":
-            rows.append(drawn["fake"])
-            extra += [drawn[FAKE_CONDITION]] if own else []
+        between = u * batch + (1 - u) * fake
+        rows = [batch, fake] if self.fakes == "paired" else [batch]
         if self.lipschitz == "slope":
             ahead = STEP * steepest(model, between, *own)
             rows += [between + ahead, between - ahead]
-            extra += [*own, *own]
-        beside = (torch.stack(extra, dim=1).flatten(0, 1),) if own else ()
+        beside = [c.repeat_interleave(len(rows), dim=0) for c in own]
         scores = _full(model(torch.stack(rows, dim=1).flatten(0, 1), *beside)[:, 0]).unflatten(0, (-1, len(rows)))
         loss = -scores[:, 0] + (scores[:, 1] if self.fakes == "paired" else 0)
         if self.lipschitz == "penalty":
@@ -137,8 +130,7 @@ class CriticLoss:
 
     def free_losses(self, model: nn.Module, drawn: dict[str, Tensor]) -> Tensor:
         """Return D(G(z)) for each generated trajectory."""
-        extra = (drawn[FAKE_CONDITION],) if FAKE_CONDITION in drawn else ()
-        return _full(model(drawn["fake"], *extra)[:, 0])
+        return _full(model(drawn["fake"])[:, 0])
 
 
 def steepest(model: nn.Module, x: Tensor, *condition: Tensor) -> Tensor:

@@ -55,6 +55,10 @@ class GanConfig(DeepConfig):
             raise ValueError(
                 "condition.redraw must be left out: the generator is trained on the private vectors, so they are drawn once"
             )
+        if self.condition.is_conditional and self.fakes != "paired":
+            raise ValueError(
+                "fakes must be paired where there is a condition: a generated trajectory shares its record's"
+            )
         return self
 
     @property
@@ -79,7 +83,7 @@ class Gan(DeepGenerator):
     What trains the generator may touch no training record, or it would be no post-processing of the private critic. So its
     conditions are the private vectors of the conditioning set, released once before the training, and the compressor that
     makes them is a random one that nobody trains: a public projection. A critic's record brings its own condition along,
-    through the same compressor, which DP-SGD covers like the rest of the record.
+    through the same compressor, and is compared with a trajectory generated from it: DP-SGD covers both as part of the record.
     """
 
     name = "gan"
@@ -107,7 +111,6 @@ class Gan(DeepGenerator):
             projection=c.projection,
             fakes=c.fakes,
             condition=self._inputs(None, fixed=self._compressor),
-            conditions=conditions,
         )
         noised = c.regime == "private" and c.dp_target != "critic"
         self._player = GeneratorTrainer(

@@ -45,6 +45,7 @@ class DeepGenerator:
     name = ""
     version = 1
     Config: type[DeepConfig] = DeepConfig
+    conditions_: ConditioningSet | None = None
 
     def __init__(self, config: Any) -> None:
         self.config = config
