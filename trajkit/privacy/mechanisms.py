@@ -32,7 +32,6 @@ from trajkit.privacy.vmf import VonMisesFisher
 
 ROW_MECHANISMS = ("laplace", "gaussian", "vmf")
 MAX_GEOMETRIC_SCALE = 1e15  # int64 holds 9000 times that
-MAX_COUNT = 2**62
 
 
 class _AdditiveRows:
@@ -259,12 +258,8 @@ class Geometric:
 
     def randomise(self, values: Any, rng: np.random.Generator | None) -> np.ndarray:
         """Return whole numbers of any shape with noise, int64. Raises ParameterError for values that are not whole."""
-        whole = np.asarray(values)
-        if whole.dtype.kind not in "iu" and np.any((given := release_checks.finite(values)) != np.rint(given)):
-            raise ParameterError("values: not whole numbers, on which geometric noise is private; use Laplace or count")
-        if whole.size and max(abs(int(whole.min())), abs(int(whole.max()))) > MAX_COUNT:
-            raise ParameterError("values: beyond 2^62 in size, int64 could overflow")
-        return whole.astype(np.int64) + self.noise(whole.shape, rng)
+        whole = release_checks.whole_numbers(values)
+        return whole + self.noise(whole.shape, rng)
 
     def in_words(self) -> str:
         """One sentence for reports."""

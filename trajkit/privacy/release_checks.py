@@ -16,6 +16,7 @@ from trajkit.privacy.ledger import check_delta, check_epsilon
 
 IDEALISED = "idealised floating point"
 EXACT = "exact"
+MAX_COUNT = 2**62  # leaves room for the noise in int64
 NORM_SLACK = 1e-9  # relative, what rounding may add to the norm of a row that was clipped
 
 
@@ -59,6 +60,18 @@ def finite(values: Any) -> np.ndarray:
         place = f"row {bad[0][0]}" if array.ndim else "the value"
         raise ParameterError(f"values: {place} is not finite; noise does not hide that, so fix or drop such rows first")
     return array
+
+
+def whole_numbers(values: Any) -> np.ndarray:
+    """Return ``values`` (any shape) as an int64 copy. Raises ParameterError where they are not whole or beyond 2^62."""
+    given = np.asarray(values)
+    if given.dtype.kind not in "iu":
+        given = finite(values)
+        if np.any(given != np.rint(given)):
+            raise ParameterError("values: not whole numbers, on which geometric noise is private; use Laplace or count")
+    if given.size and max(abs(int(given.min())), abs(int(given.max()))) > MAX_COUNT:
+        raise ParameterError("values: beyond 2^62 in size, int64 could overflow")
+    return given.astype(np.int64)
 
 
 def rows_within(values: Any, norm: float | None, order: int) -> np.ndarray:
