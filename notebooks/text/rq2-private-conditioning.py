@@ -105,7 +105,8 @@ tidy(by_threat)
 # Conditional minus unconditional, each fold compared with itself, in rescaled error.
 
 # %%
-tidy(study.differences(conditioning.comparisons(study), metrics=("SWD", "JSD", "TTD", "TD", "TE", "NHD", "DTW")))
+changes = study.differences(conditioning.comparisons(study), metrics=("SWD", "JSD", "TTD", "TD", "TE", "NHD", "DTW"))
+tidy(changes) if len(changes) else absent
 
 # %% [markdown]
 # ### All metrics

@@ -145,7 +145,7 @@ def test_the_answer_is_made_of_the_figures(study: StudyResults) -> None:
     said = conditioning_text.answer(study)
     assert said.startswith("**In short**: of 4 comparisons of a private condition with none")
     assert "90 % of the releases point to their own conditioning trajectory among 100, against 1 % by chance" in said
-    assert "*none*: diffusion-sample-plain 0.11 [" in said and "*both*: diffusion-gaussian-private 0.58 [" in said
+    assert "*None*: diffusion-sample-plain 0.11 [" in said and "*Both*: diffusion-gaussian-private 0.58 [" in said
     assert "sample, plain: SWD -0.190 [" in said and "sample + Gaussian, with DP-SGD: SWD" in said
     assert "**C7** (Theorem 2" in said and "**Reproduced**, since" in said
     assert "Not testable here" in said and "C4 for diffusion model, VAE, GAN" in said

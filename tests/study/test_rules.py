@@ -178,7 +178,7 @@ def test_calibration(factor: float, expected: str, monkeypatch: pytest.MonkeyPat
         (found,) = judge("C7", C7, pd.DataFrame(), dataset="city", profile=profile, test_ratio=None)
         assert (found.verdict, found.scope, found.model) == (expected, "", "")
     said = " ".join(found.figures.values())
-    assert "really 183.8" in said and "really 105.1" in said and "at epsilon 20" in said
+    assert "at epsilon 20, a real epsilon of 183.8" in said and "a real epsilon of 105.1" in said
 
 
 def test_a_rule_states_the_cells_it_needs() -> None:

@@ -64,8 +64,8 @@ def best_in_words(study: StudyResults) -> str:
     for name, rows in table.groupby("threat model", sort=False):
         first = rows.iloc[0]
         interval = "" if pd.isna(first["low"]) else f" [{first['low']:.2f}, {first['high']:.2f}]"
-        said.append(f"*{name}*: {first['cell']} {first['mean']:.2f}{interval}")
-    return f"Lowest SWD by threat model, which is by whose data is protected, no test implied: {'; '.join(said)}."
+        said.append(f"*{str(name).capitalize()}*: {first['cell']} {first['mean']:.2f}{interval}")
+    return f"Lowest SWD under each threat model (whose data is protected; no test implied). {'; '.join(said)}."
 
 
 def changes(study: StudyResults) -> list[str]:

@@ -35,7 +35,7 @@ def calibration(table: pd.DataFrame | None = None) -> Found:
     for reading in (LITERAL, REVIEW):
         last = of_reading(table, reading).iloc[-1]
         figures[f"{reading}, {WHO[reading]}"] = (
-            f"sigma {last['sigma']:.3g} instead of {last['exact sigma']:.3g} at epsilon {last['epsilon']:g}: really {last['real epsilon']:.4g}"
+            f"sigma {last['sigma']:.3g} instead of {last['exact sigma']:.3g} at epsilon {last['epsilon']:g}, a real epsilon of {last['real epsilon']:.4g}"
         )
     if worst <= TOLERANCE:
         return "reproduced", figures, f"{PUBLISHED} is the exact sigma at every epsilon looked at"

@@ -88,7 +88,7 @@ def _spread(a: np.ndarray, b: np.ndarray) -> Measure:
 
 def _beside(pairs: dict[str, Pair], small: pd.DataFrame, metrics: list[str]) -> dict[str, str]:
     """Figures of further pairs, without a test."""
-    figures = {}
+    figures: dict[str, str] = {}
     for variant, pair in pairs.items():
         a, b = _rows(small, pair.cell), _rows(small, pair.against)
         if len(a) and len(b):

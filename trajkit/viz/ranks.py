@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -15,7 +16,7 @@ from trajkit.viz.plots import FAINT, finished
 MARKERS = {"diffusion": "o", "vae": "s", "gan": "^"}
 
 
-def _look(contestant: str) -> dict[str, str]:
+def _look(contestant: str) -> dict[str, Any]:
     """Marker of the model; hollow where it has a condition."""
     model, _, condition = contestant.partition("-")
     look = {"marker": MARKERS.get(model, "D"), "ls": ""}
