@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # a kernel and a whole notebook each
 CODE = """
 from trajkit.study.report import build_report
 from trajkit.study.workflow import plan_study
@@ -24,7 +25,7 @@ def test_a_report_without_a_run_is_whole(tmp_path: Path, question: str) -> None:
         pytest.importorskip("trajkit.privacy.theorem_2")
     environment = {**os.environ, "TRAJKIT_OUTPUTS": str(tmp_path)}
     command = [sys.executable, "-c", CODE.format(question=question)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
     html = Path(done.stdout.strip().splitlines()[-1]).read_text()
     assert "No run is complete" in html and "was stopped or never started" in html and "report complete" in html

@@ -13,6 +13,7 @@ from trajkit.study import conditioning, conditioning_text, ranking_text, rule_ca
 from trajkit.study.conditioning import against_condition, leak_table, overhead_table, signal_table
 from trajkit.study.costs import cost_table, parameter_table
 from trajkit.study.results import StudyResults
+from trajkit.study.stability import stability_table
 from trajkit.study.threat import ORDER, by_threat_model, meanings
 from trajkit.viz.curves import error_along
 from trajkit.viz.threat import threat_figure
@@ -175,6 +176,7 @@ def test_where_nothing_is_complete_every_table_is_empty(tmp_path: Path, monkeypa
         by_threat_model(study),
         against_condition(study, "d_out"),
     ]
+    tables += [study.guarantees(), cost_table(study), parameter_table(study), stability_table(study), study.tiny]
     assert not any(map(len, tables))
     assert "No run is complete" in conditioning_text.answer(study)
     assert "Not every threat model has a complete run" in conditioning_text.limits(study)

@@ -176,7 +176,7 @@ class StudyResults:
     def guarantees(self) -> pd.DataFrame:
         """One row a cell: threat model, epsilon, delta, unit, adjacency, whether it holds, and the sentence that says so."""
         rows = {}
-        for cell, group in self.complete[~self.complete["cell"].map(is_tiny)].groupby("cell", sort=False):
+        for cell, group in self.complete[~self.complete["cell"].map(is_tiny).astype(bool)].groupby("cell", sort=False):
             g = self.guarantee(group["run_id"].iloc[0])
             rows[cell] = {
                 "threat model": g.threat_model,
