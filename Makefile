@@ -20,7 +20,7 @@ else
 ENV := env
 endif
 
-QUESTIONS := rq1 rq3
+QUESTIONS := rq1 rq2 rq3
 STUDY = $(PY) -m trajkit study $@ --profile "$(PROFILE)" --dataset "$(DATASET)" \
         $(if $(DATA),--data "$(DATA)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(JOBS),--jobs "$(JOBS)")
 
@@ -43,6 +43,7 @@ env: ## create .venv from requirements.lock (TORCH_INDEX=... chooses another tor
 	@sh workflow/env.sh "$(TORCH)"
 
 rq1: ## question 1: what does DP-SGD cost a trajectory generator? -> outputs/rq1/
+rq2: ## question 2: what does a private condition add? -> outputs/rq2/
 rq3: ## question 3: which model is best, without and with DP? -> outputs/rq3/
 $(QUESTIONS): $(ENV)
 	@$(STUDY)

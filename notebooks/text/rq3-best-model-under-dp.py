@@ -21,11 +21,12 @@
 # DP-SGD. That comparison has two faults: the private GAN got five times the generator updates of the plain one, and the noise was
 # added to its generator alone, which promises nothing to the people in the data. This report compares a diffusion model, a
 # variational autoencoder (VAE) and a Wasserstein GAN whose guarantees hold, with matched budgets, and shows the published
-# protocol beside.
+# protocol beside. A model that is given a condition to follow is a contestant of its own: question 2 says what a condition is and
+# what it gives away.
 #
-# **Claims under test.** C3: the GAN is unchanged or slightly better under DP-SGD. C11: density and hotspots survive DP while the
-# detail of the road network does not. Their decision rules were written down before any run (`params/claims.yaml`). Which
-# conditional model is best is not asked here.
+# **Claims under test.** C3: the GAN is unchanged or slightly better under DP-SGD. C5: without guarantees the conditional diffusion
+# model is best; under DP-SGD the GAN is best on most point-level metrics. C11: density and hotspots survive DP while the detail
+# of the road network does not. Their decision rules were written down before any run (`params/claims.yaml`).
 
 # %% tags=["parameters"]
 study_dir = ""
@@ -34,7 +35,7 @@ study_dir = ""
 from IPython.display import Markdown, display
 
 from trajkit.study import ranking, ranking_text
-from trajkit.study.cells import MODELS, label, mapped
+from trajkit.study.cells import CONTESTANTS, label, mapped
 from trajkit.study.costs import cost_table, parameter_table
 from trajkit.study.results import PRIMARY, StudyResults
 from trajkit.study.tables import metric_table, tidy
@@ -64,11 +65,15 @@ tidy(picked) if len(picked) else Markdown("Nothing can be picked yet.")
 # matched in core-seconds (in updates at profile `paper`); the private GAN is private through its critic, and its guarantee
 # holds. Under the **published** one the GAN is trained as published: five critic steps a generator update without DP, one with
 # it, noise in the generator's gradients; so the private GAN gets five times the generator updates from as many batches of
-# records. The other two models have no critic, so their runs are the same under both.
+# records. The other models have no critic, so their runs are the same under both.
+#
+# **Conditional** models follow held-out real trajectories: *sample* as they are, *sample + Gaussian* made private at epsilon_c 20
+# first. They train on the rest of the training set, so on fewer trajectories. With DP-SGD alone their guarantee does not hold,
+# since the conditioning set is unprotected; with both it does, for both sets.
 #
 # The pick of a setting has the lowest rescaled error, averaged over the primary metrics SWD and JSD; where privacy is asked for,
-# only models whose guarantee holds can be picked. Models are compared fold by fold, with the corrected resampled t-test (Nadeau
-# and Bengio 2003), adjusted by Holm over the primary metrics and the pairs of models of a setting. Errors are rescaled so that
+# only contestants whose guarantee holds can be picked. They are compared fold by fold, with the corrected resampled t-test (Nadeau
+# and Bengio 2003), adjusted by Holm over the primary metrics and the pairs of contestants of a setting. Errors are rescaled so that
 # real data scores 0 and no information scores 1, fold by fold.
 
 # %% [markdown]
@@ -92,7 +97,7 @@ tidy(errors.rename(columns=label), index=True)
 # %% [markdown]
 # ### Ranks
 #
-# Rank 1 has the lowest mean error over the folds that every model completed. A rank says nothing about how large a difference
+# Rank 1 has the lowest mean error over the folds that every contestant completed. A rank says nothing about how large a difference
 # is, or how sure: the tests below do, for the primary metrics (bold), and for them alone.
 
 # %%
@@ -111,7 +116,7 @@ tidy(ranking.mean_ranks(table).rename(columns=label), index=True, precision=2)
 # Mean of the paired difference a - b in rescaled error, with its 95 % interval and the p-value before and after Holm.
 
 # %%
-tidy(tests.replace(MODELS))
+tidy(tests.replace(CONTESTANTS))
 
 # %% [markdown]
 # ### All metrics

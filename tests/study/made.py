@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from trajkit.deep.condition_config import ConditionConfig
 from trajkit.metrics import METRICS
-from trajkit.privacy.guarantee import Guarantee, Part, no_guarantee
+from trajkit.privacy.guarantee import CONDITIONING, Guarantee, Part, no_guarantee
 from trajkit.study import progress, results
 
-FLOOR, CEILING = 0.1, 0.6
+FLOOR, CEILING, MISSING = 0.1, 0.6, "missing"
 DETAILS = {"sample_rate": 0.008, "noise_multiplier": 1.0, "steps": 100}
 PRIVATE = Guarantee(
     holds=True, kind="dp", epsilon=9.9, delta=1e-5, unit="trajectory", adjacency="add-remove", mechanism="DP-SGD",
@@ -20,10 +23,24 @@ PRIVATE = Guarantee(
 )  # fmt: skip
 
 
+CONDITION = Part(CONDITIONING, "a mechanism", 20.0, 0.0, {}, "replace-one")
+
+
+def promised(parameters: dict[str, Any]) -> Guarantee:
+    """The guarantee that a run with ``parameters`` has: of each set that is protected, and of the whole where all are."""
+    condition = ConditionConfig(**parameters.get("condition", {}))
+    trained = parameters.get("regime") == "private" and parameters.get("dp_target") != "generator"
+    parts = (*(PRIVATE.parts if trained else ()), *((CONDITION,) if condition.is_private else ()))
+    if trained and (condition.is_private or not condition.is_conditional):
+        return replace(PRIVATE, parts=parts, epsilon=max(p.epsilon for p in parts))
+    return no_guarantee("a test", parts=parts)
+
+
 def study(folder: Path, monkeypatch: pytest.MonkeyPatch, cells: dict[str, dict[str, Any]], **plan: Any) -> Path:
     """Write a study into ``folder`` and point the package at it; return it. ``cells``: name → what is known of it.
 
-    rescaled: one number a repetition, for every metric (None: that run failed); parameters, train_size, vary, report (of the release).
+    rescaled: one number a repetition, for every metric (None: that run failed, MISSING: it never ran); parameters, train_size, vary,
+    report (of the release), losses (of every repetition).
     """
     for module in (results, progress):
         monkeypatch.setattr(module, "OUTPUTS", folder)
@@ -46,12 +63,13 @@ def _run(
     folder: Path,
     cell: str,
     replicate: int,
-    error: float | None,
+    error: float | str | None,
     *,
     parameters: dict[str, Any] | None = None,
     train_size: int | None = None,
     vary: str = "fold",
     report: dict[str, Any] | None = None,
+    losses: Sequence[float] = (2.0, 1.0),
     **_: object,
 ) -> dict[str, Any]:
     rid = f"{cell}-{replicate}"
@@ -63,18 +81,20 @@ def _run(
         "method": cell.split("-")[0], "fold": fold, "seed": replicate, "train_size": train_size, "parameters": parameters
     }  # fmt: skip
     if parameters:
-        (run / "history.csv").write_text("step,loss,seconds\n1,2.0,30.0\n2,1.0,90.0\n")
-    if error is None:
+        rows = [f"{i + 1},{loss},{30.0 + 60.0 * i}" for i, loss in enumerate(losses)]
+        (run / "history.csv").write_text("\n".join(["step,loss,seconds", *rows]) + "\n")
+    if error == MISSING:
+        pass
+    elif error is None:
         (run / "FAILED.json").write_text(json.dumps({"message": "it has collapsed"}))
     else:
-        holds = parameters.get("regime") == "private" and parameters.get("dp_target") != "generator"
-        value = FLOOR + error * (CEILING - FLOOR)
+        value = FLOOR + float(error) * (CEILING - FLOOR)
         rows = [
             {"metric": m.name, "level": m.level, "value": value, "unit": m.unit, "direction": m.direction}
             for m in METRICS.values()
         ]
         (run / "metrics.json").write_text(json.dumps({"n_train": train_size or 16123, "n_test": 4031, "results": rows}))
-        (run / "guarantee.json").write_text((PRIVATE if holds else no_guarantee("a test")).to_json())
+        (run / "guarantee.json").write_text(promised(parameters).to_json())
         (run / "release.json").write_text(json.dumps(report or {}))
         cost = {"wall_s": 60.0, "peak_mb": 500.0, "seconds": {"fit": 40.0, "release": 2.0, "evaluate": 3.0}}
         (run / "manifest.json").write_text(json.dumps(cost))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
 
+from trajkit.deep.condition_config import ConditionConfig
 from trajkit.errors import ParameterError
 from trajkit.parameters import checked
-from trajkit.study.cells import MODELS
+from trajkit.study.cells import BASELINES, CONDITIONS, MODELS, is_tiny, parsed
 from trajkit.study.claims import read_claims
 from trajkit.study.params import PROFILES, PlannedRun, Profile, Question, plan_runs, read_question, select_profile
 
@@ -23,7 +25,7 @@ def _cell(**changes: Any) -> list[dict[str, Any]]:
     return [{"name": "d", "method": "diffusion", "parameters": {"regime": "private", "epsilon": 10.0}, **changes}]
 
 
-@pytest.mark.parametrize("name", ["rq1", "rq3"])
+@pytest.mark.parametrize("name", ["rq1", "rq2", "rq3"])
 def test_every_question_file_is_valid_and_knows_its_profiles(name: str) -> None:
     question = read_question(name)
     assert tuple(question.profiles) == PROFILES
@@ -38,33 +40,67 @@ def _cells(question: str, profile: str) -> dict[str, PlannedRun]:
     return {r.cell: r for r in plan_runs(select_profile(read_question(question), profile), dataset="city", seeds=1)}
 
 
-@pytest.mark.parametrize("question", ["rq1", "rq3"])
+@pytest.mark.parametrize("question", ["rq1", "rq2", "rq3"])
 @pytest.mark.parametrize("profile", PROFILES)
 def test_regimes_of_a_model_differ_in_one_thing_only(question: str, profile: str) -> None:
     runs = _cells(question, profile)
     for cell, run in runs.items():
-        model, _, rest = cell.partition("-")
-        assert run.config.method == model
-        if not rest or rest.startswith("published") or f"{model}-plain" not in runs:
+        if cell in BASELINES:
             continue
-        plain, own = runs[f"{model}-plain"].config.parameters, run.config.parameters
+        name = parsed(cell)
+        assert name is not None and run.config.method == name.model
+        assert run.config.parameters["regime"] == name.regime
+        reference = f"{name.model}-plain{'-tiny' if is_tiny(cell) else ''}"
+        if name.published or reference not in runs:
+            continue
+        plain, own = runs[reference].config.parameters, run.config.parameters
         differs = {k for k in own if plain[k] != own[k]}
-        allowed = {"steps"} if rest == "plain-long" else {"regime", "epsilon"}
+        allowed = (
+            {"steps"} if name.rest == "long" else {"regime", "epsilon", *(["condition"] if name.condition else [])}
+        )
         assert differs <= allowed, f"{cell} also differs in {differs - allowed}"
-        assert own["regime"] == rest.split("-")[0]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_condition_is_what_the_name_of_its_cell_says(profile: str) -> None:
+    runs = {**_cells("rq2", profile), **_cells("rq3", profile)}
+    size = {"smoke": 100, "full": 3000}.get(profile)
+    usual: dict[str, dict[str, Any]] = {}
+    for cell, run in runs.items():
+        if cell in BASELINES or is_tiny(cell):
+            continue
+        name, condition = parsed(cell), ConditionConfig(**run.config.parameters["condition"])
+        assert name and condition.name == CONDITIONS.get(name.condition, "none")
+        if not name.condition:
+            continue
+        assert condition.drawn_from == "held-out" and condition.size == size
+        assert condition.d_out == (int(cell.rpartition("-")[2]) if "d_out" in cell else 8)
+        if condition.is_private:
+            assert condition.epsilon == (float(cell.rpartition("-")[2]) if "epsilon_c" in cell else 20.0)
+        if not name.rest:  # the same for every model and regime
+            assert usual.setdefault(name.condition, condition.model_dump()) == condition.model_dump()
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_questions_share_their_runs(profile: str) -> None:
-    one, three = (
-        {(r.cell, r.replicate): r.config for r in plan_runs(select_profile(read_question(q), profile), dataset="city")}
-        for q in ("rq1", "rq3")
-    )
-    shared = set(one) & set(three)
-    assert {"real", "uniform", "straight", "diffusion-private"} <= {cell for cell, _ in shared}
-    assert {cell for cell, _ in set(three) - shared} <= {"vae-private", "gan-published-plain", "gan-published-private"}
-    for key in shared:
-        assert one[key] == three[key], f"{key} differs between rq1 and rq3: they must be the same run"
+    plans = {
+        q: {
+            (r.cell, r.replicate): r.config
+            for r in plan_runs(select_profile(read_question(q), profile), dataset="city")
+        }
+        for q in ("rq1", "rq2", "rq3")
+    }
+    for a, b in itertools.combinations(plans, 2):
+        shared = set(plans[a]) & set(plans[b])
+        assert {"real", "uniform", "straight"} <= {cell for cell, _ in shared}
+        for key in shared:
+            assert plans[a][key] == plans[b][key], f"{key} differs between {a} and {b}: they must be the same run"
+    one, two, three = ({cell for cell, _ in plan} for plan in plans.values())
+    assert three - one - two <= {"vae-private", "gan-published-plain", "gan-published-private"}
+    if profile != "smoke":
+        unconditional = {c for c in two if c not in BASELINES and not is_tiny(c) and not parsed(c).condition}  # type: ignore[union-attr]
+        assert unconditional <= one & three
+        assert {"diffusion-sample-plain", "diffusion-gaussian-private"} <= two & three
 
 
 @pytest.mark.parametrize("profile", ["quick", "full", "paper"])
@@ -93,8 +129,55 @@ def test_full_holds_what_the_ablations_need() -> None:
         assert sizes == [None, 8000, 4000, 1600]
 
 
+def test_full_holds_every_type_and_the_ablations_of_the_condition() -> None:
+    runs = _cells("rq2", "full")
+    types = ("", "attributes", "sample", "laplace", "gaussian", "vmf", "attributes-gaussian")
+    wanted = {"-".join(filter(None, (m, t, r))) for m in MODELS for t in types for r in ("plain", "private")}
+    assert wanted <= set(runs) and wanted <= set(_cells("rq2", "paper"))
+    for mechanism in ("laplace", "gaussian", "vmf"):
+        own = [r.config.parameters["condition"] for c, r in runs.items()
+               if c.startswith(f"diffusion-{mechanism}-private") and not is_tiny(c)]  # fmt: skip
+        assert {c["epsilon"] for c in own if c["d_out"] == 8} == {1.0, 5.0, 20.0, 50.0, 100.0}
+        assert {c["d_out"] for c in own if c["epsilon"] == 20.0} == {4, 8, 256}
+    tiny = {c for c in runs if is_tiny(c)}
+    assert tiny == {
+        "-".join(filter(None, (m, t, r, "tiny")))
+        for m in MODELS for t in ("", "sample", "laplace", "gaussian", "vmf") for r in ("plain", "private")
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", ["quick", "full"])
+@pytest.mark.parametrize("seeds", [None, 1])
+def test_tiny_cells_keep_their_ten_seeds_and_the_others_are_capped(profile: str, seeds: int | None) -> None:
+    chosen = select_profile(read_question("rq2"), profile)
+    counts: dict[str, list[PlannedRun]] = {}
+    for run in plan_runs(chosen, dataset="city", seeds=seeds):
+        counts.setdefault(run.cell, []).append(run)
+    for cell, runs in counts.items():
+        if is_tiny(cell):
+            assert [(r.config.seed, r.config.fold) for r in runs] == [(i, i % 5) for i in range(10)]
+            assert {(r.config.n_release, r.config.evaluation["n_pairs"], r.config.train_size) for r in runs} == {
+                (200, 100, 1600)
+            }
+            assert runs[0].config.parameters["channels"] == 8 and runs[0].config.parameters["batch_size"] == 64
+        else:
+            assert len(runs) == (seeds or chosen.seeds)
+            assert runs[0].config.n_release == chosen.n_release
+
+
 def test_smoke_is_small() -> None:
-    assert all(len(_cells(q, "smoke")) <= 6 for q in ("rq1", "rq3"))
+    assert all(len(_cells(q, "smoke")) <= 6 for q in ("rq1", "rq2", "rq3"))
+
+
+@pytest.mark.parametrize("own", [{"n_release": 5}, {"evaluation": {"n_pairs": 5}}, {"seeds": 6}], ids=str)
+def test_only_a_tiny_cell_has_sizes_of_its_own(own: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match="of its own"):
+        _profile(cells=_cell(**own))
+    runs = plan_runs(_profile(cells=_cell(name="d-tiny", **own)), dataset="city", seeds=1)
+    assert len(runs) == own.get("seeds", 1)
+    assert runs[-1].config.n_release == own.get("n_release", 10)
+    with pytest.raises(ParameterError, match=r"cell d-tiny: evaluation.*n_pears is unknown"):
+        plan_runs(_profile(cells=_cell(name="d-tiny", evaluation={"n_pears": 5})), dataset="city")
 
 
 def test_plan_completes_defaults_and_pairs_seed_with_fold() -> None:

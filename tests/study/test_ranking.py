@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from trajkit.study.cells import label
 from trajkit.study.ranking import Setting, errors, mean_ranks, pairwise, pick, rank_table, settings, values_of
 from trajkit.viz.ranks import rank_plot
 
@@ -126,6 +127,26 @@ def test_each_metric_may_have_its_own_first() -> None:
     b = _results(_cells("plain", [0.4, 0.41], [0.35, 0.36], [0.9, 0.91]), metrics=("JSD",))
     found = _pick(pd.concat([a, b], ignore_index=True))
     assert found.model == "diffusion" and found.firsts == {"SWD": "diffusion", "JSD": "vae"}
+
+
+def test_a_model_with_a_condition_is_a_contestant_of_its_own() -> None:
+    cells = ["vae-private", "diffusion-private", "diffusion-sample-private", "diffusion-gaussian-private",
+             "diffusion-gaussian-private-epsilon_c-1.0", "diffusion-gaussian-private-tiny", "gan-published-private"]  # fmt: skip
+    (matched, published) = settings(cells)
+    assert matched.cells == {m: f"{m}-private" for m in ("diffusion", "vae", "diffusion-sample", "diffusion-gaussian")}
+    assert published.cells == {**matched.cells, "gan": "gan-published-private"}
+    assert label("diffusion-sample") == "conditional diffusion model (sample)"
+    assert label("gan-attributes-gaussian") == "conditional GAN (attributes + Gaussian)" and label("real") == "real"
+
+    errors_of = {"vae": [0.5, 0.52, 0.51], "diffusion": [0.4, 0.41, 0.42], "diffusion-gaussian": [0.3, 0.31, 0.3]}
+    results = _results(
+        {f"{m}-private": v for m, v in {**errors_of, "diffusion-sample": [0.1, 0.1, 0.1]}.items()},
+        fails=("diffusion-sample-private",),  # its conditioning set is not protected
+    )
+    found = _pick(results, matched)
+    assert (found.model, found.excluded, found.private) == ("diffusion-gaussian", ("diffusion-sample",), True)
+    figure = rank_plot(rank_table(results, [matched]), primary=PRIMARY)
+    assert "conditional diffusion model (sample + Gaussian)" in [t.get_text() for t in figure.legends[0].get_texts()]
 
 
 def test_table_and_plot_hold_every_model() -> None:

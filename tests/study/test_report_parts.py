@@ -10,7 +10,7 @@ import made
 import pytest
 
 from trajkit.study import ranking_text, text
-from trajkit.study.cells import core, mapped
+from trajkit.study.cells import conditional, core, is_tiny, mapped, parsed
 from trajkit.study.costs import cost_table, latent_table, parameter_table
 from trajkit.study.curves import against_epsilon, against_size
 from trajkit.study.results import StudyResults
@@ -162,6 +162,32 @@ def test_a_failed_run_shows_its_loss_and_its_reason(study: StudyResults) -> None
 
 def test_which_cells_stand_on_their_own() -> None:
     cells = ["real", "vae-plain", "vae-clipped", "vae-private-epsilon-1.0", "vae-private-small", "vae-private-n-4000",
-             "vae-private-small-epsilon-2.0", "diffusion-plain-init", "gan-published-plain", "mine"]  # fmt: skip
-    assert core(cells) == ["vae-plain", "vae-clipped", "vae-private-small", "gan-published-plain", "mine"]
-    assert mapped(cells) == ["vae-plain", "gan-published-plain", "mine"]
+             "vae-private-small-epsilon-2.0", "diffusion-plain-init", "gan-published-plain", "mine", "gan-vmf-plain",
+             "gan-vmf-private-epsilon_c-5.0", "gan-vmf-private-d_out-4", "gan-plain-tiny", "gan-vmf-plain-tiny"]  # fmt: skip
+    assert core(cells) == [
+        "vae-plain",
+        "vae-clipped",
+        "vae-private-small",
+        "gan-published-plain",
+        "mine",
+        "gan-vmf-plain",
+    ]
+    assert mapped(cells) == ["vae-plain", "gan-published-plain", "mine", "gan-vmf-plain"]
+    assert conditional(cells) == ["gan-vmf-plain"]
+    assert [c for c in cells if is_tiny(c)] == ["gan-plain-tiny", "gan-vmf-plain-tiny"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "parts", "without"),
+    [
+        ("gan-private", ("gan", "", False, "private", ""), "gan-private"),
+        ("gan-published-plain", ("gan", "", True, "plain", ""), "gan-published-plain"),
+        ("vae-sample-plain-long", ("vae", "sample", False, "plain", "long"), "vae-plain-long"),
+        ("vae-attributes-gaussian-private", ("vae", "attributes-gaussian", False, "private", ""), "vae-private"),
+        ("vae-vmf-private-d_out-4", ("vae", "vmf", False, "private", "d_out-4"), "vae-private-d_out-4"),
+    ],
+)
+def test_the_name_of_a_cell_says_what_it_is(cell: str, parts: tuple[Any, ...], without: str) -> None:
+    name = parsed(cell)
+    assert name is not None and tuple(name) == parts and name.unconditional == without
+    assert parsed("real") is None and parsed("mine-private") is None and parsed("gan-secret-private") is None

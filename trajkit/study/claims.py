@@ -2,108 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self
+from dataclasses import asdict
+from typing import Any
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from trajkit.parameters import checked
+from trajkit.study.claim import AGREES, DISAGREES, NOT_TESTABLE, UNDECIDABLE, Claim, Found, Pair, Verdict
 from trajkit.study.params import ROOT
-from trajkit.study.stats import Interval, corrected_interval, holm, paired_difference, paired_ratio
+from trajkit.study.rule_best import best
+from trajkit.study.rule_calibration import calibration
+from trajkit.study.rule_stabler import stabler
+from trajkit.study.rules import paired_cells
 from trajkit.yamlio import load_yaml
 
-UNDECIDABLE = "undecidable at this n"
-NOT_TESTABLE = "not testable at this profile"
-AGREES, DISAGREES = "direction agrees", "direction disagrees"
-ONCE = "one repetition gives no interval"
-Found = tuple[str, dict[str, str], str]  # verdict, figures, why
-
-
-class Pair(BaseModel):
-    """Two cells of the study, paired by fold; ``{model}`` stands for each model that the claim is about."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    cell: str
-    against: str
-
-
-class Claim(BaseModel):
-    """One claim and its rule, applied to each of ``models``. ``cell`` and ``against`` are cells of the study, paired by fold.
-
-    On the published data at the published size a rule gives "reproduced" or "not reproduced"; elsewhere it gives only the
-    direction, or "undecidable at this n". ``published_cell`` stands for ``cell`` on the published data; the pairs ``beside``
-    are variants whose figures are shown and decide nothing.
-
-    ratio: value of ``cell`` over value of ``against``. Reproduced when every metric's interval lies in [low, high], not
-    reproduced when one lies wholly outside. Direction: the ratio is above 1, by Holm-adjusted p-values.
-    unusable: reproduced when the interval of the rescaled value of ``cell`` lies wholly above ``low`` on any metric, not
-    reproduced when it lies below on all. Direction: as for ratio.
-    unchanged: the same ratio. Reproduced when every metric's interval lies wholly below ``high``, not reproduced when one lies
-    wholly above; the direction is judged by the same borders.
-    coarse-survives: on ``metrics`` (coarse) the rescaled value of ``cell`` lies wholly below ``low``; on ``fine`` it lies wholly
-    above, and clearly above that of ``against``. Not reproduced when a coarse one lies wholly above ``low`` or a fine one wholly
-    below. The direction is judged by the same borders.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    statement: str
-    made_in: str
-    rule: Literal["ratio", "unusable", "unchanged", "coarse-survives"]
-    models: list[str] = Field(min_length=1)
-    cell: str
-    against: str
-    published_cell: str | None = None
-    beside: dict[str, Pair] = {}
-    metrics: list[str] = Field(min_length=1)
-    fine: list[str] = []
-    low: float | None = None
-    high: float | None = None
-    confidence: float = Field(0.95, gt=0.5, lt=1)
-    published_on: list[str]
-    model_size: str
-
-    @model_validator(mode="after")
-    def _borders(self) -> Self:
-        needs = {
-            "ratio": ("low", "high"),
-            "unusable": ("low",),
-            "unchanged": ("high",),
-            "coarse-survives": ("low", "fine"),
-        }
-        missing = [n for n in needs[self.rule] if getattr(self, n) in (None, [])]
-        if missing:
-            raise ValueError(f"rule {self.rule} needs {' and '.join(missing)}")
-        return self
-
-    def of(self, model: str) -> Claim:
-        """The claim about one model: ``{model}`` is filled in."""
-        named = {
-            k: v and v.format(model=model)
-            for k, v in self.model_dump(include={"cell", "against", "published_cell"}).items()
-        }
-        beside = {
-            k: Pair(cell=p.cell.format(model=model), against=p.against.format(model=model))
-            for k, p in self.beside.items()
-        }
-        return self.model_copy(update={**named, "beside": beside, "models": [model]})
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What became of a claim about one model: ``verdict`` in words, the figures it rests on, why, and how far it reaches."""
-
-    claim: str
-    model: str
-    statement: str
-    made_in: str
-    verdict: str
-    figures: dict[str, str]
-    why: str
-    scope: str
+__all__ = [
+    "AGREES", "DISAGREES", "NOT_TESTABLE", "UNDECIDABLE", "Claim", "Pair", "Verdict", "as_json", "judge", "read_claims",
+]  # fmt: skip
 
 
 def read_claims() -> dict[str, Claim]:
@@ -113,163 +28,42 @@ def read_claims() -> dict[str, Claim]:
 
 
 def judge(
-    name: str, claim: Claim, results: pd.DataFrame, *, dataset: str, profile: str, test_ratio: float | None
+    name: str,
+    claim: Claim,
+    results: pd.DataFrame,
+    *,
+    dataset: str,
+    profile: str,
+    test_ratio: float | None,
+    small: pd.DataFrame | None = None,
 ) -> list[Verdict]:
-    """Apply the rule of ``claim`` to ``results`` (columns cell, replicate, metric, value, rescaled), once for each model."""
+    """Apply the rule of ``claim`` to ``results`` (columns cell, replicate, metric, value, rescaled), once for each model.
+
+    ``small`` holds one row a run of the cells that are there for their stability (`trajkit.study.stability.stability_runs`).
+    """
     published = profile == "paper" and dataset in claim.published_on
     place = f"{dataset} at profile {profile} is not the published setting ({', '.join(claim.published_on)} at profile paper), so only the direction is judged"
     verdicts = []
-    for model in claim.models:
+    for model in claim.models or [""]:
         about = claim.of(model)
         if published and about.published_cell:
             about = about.model_copy(update={"cell": about.published_cell})
-        verdict, figures, why = _judge_one(about, results, published, test_ratio)
-        scope = "" if published or verdict == NOT_TESTABLE else place
+        verdict, figures, why = _found(about, results, small, published, test_ratio)
+        scope = "" if published or verdict == NOT_TESTABLE or claim.rule == "calibration" else place
         verdicts.append(Verdict(name, model, claim.statement, claim.made_in, verdict, figures, why, scope))
     return verdicts
 
 
-def _judge_one(claim: Claim, results: pd.DataFrame, published: bool, test_ratio: float | None) -> Found:
-    wanted = [*claim.metrics, *claim.fine]
-    pairs = {m: _paired(results, claim.cell, claim.against, m) for m in wanted}
-    empty = [m for m in wanted if not len(pairs[m])]
-    if test_ratio is None or empty:
-        why = f"this study has no complete pair of {claim.cell} and {claim.against}"
-        if test_ratio is not None and len(empty) < len(wanted):
-            why += f" in {', '.join(empty)}"
-        return NOT_TESTABLE, {}, why
-    level = 1 - (1 - claim.confidence) / len(wanted)
-    if claim.rule == "coarse-survives" or (claim.rule == "unusable" and published):
-        pairs = {m: p.dropna() for m, p in pairs.items()}
-        if any(not len(p) for p in pairs.values()):
-            return (
-                NOT_TESTABLE,
-                {},
-                "a metric has no rescaled value here: real data scores no better than no information",
-            )
-    if claim.rule == "coarse-survives":
-        return _coarse_survives(pairs, claim, published, test_ratio, level)
-    ratios = {m: paired_ratio(p["value_a"], p["value_b"], test_ratio=test_ratio, level=level) for m, p in pairs.items()}
-    if claim.rule == "unchanged":
-        found = _unchanged(ratios, claim, published)
-    elif not published:
-        found = _direction(ratios, claim)
-    elif claim.rule == "ratio":
-        found = _within(ratios, claim)
-    else:
-        found = _unusable(_rescaled(pairs, test_ratio, level), claim)
-    return found[0], {**found[1], **_beside(claim, results, test_ratio, level)}, found[2]
-
-
-def _paired(results: pd.DataFrame, cell: str, against: str, metric: str) -> pd.DataFrame:
-    rows = results[results["metric"] == metric]
-    columns = ["replicate", "value", "rescaled"]
-    a, b = (rows.loc[rows["cell"] == c, columns] for c in (cell, against))
-    return a.merge(b, on="replicate", suffixes=("_a", "_b"))
-
-
-def _rescaled(pairs: dict[str, pd.DataFrame], test_ratio: float, level: float) -> dict[str, Interval]:
-    return {m: corrected_interval(p["rescaled_a"], test_ratio=test_ratio, level=level) for m, p in pairs.items()}
-
-
-def _beside(claim: Claim, results: pd.DataFrame, test_ratio: float, level: float) -> dict[str, str]:
-    figures = {}
-    for variant, pair in claim.beside.items():
-        for metric in claim.metrics:
-            p = _paired(results, pair.cell, pair.against, metric)
-            if len(p):
-                ratio = paired_ratio(p["value_a"], p["value_b"], test_ratio=test_ratio, level=level)
-                figures[f"{metric}, {variant} (decides nothing)"] = f"ratio {ratio}"
-    return figures
-
-
-def _direction(ratios: dict[str, Interval], claim: Claim) -> Found:
-    figures = _ratios(ratios)
-    if any(r.p is None for r in ratios.values()):
-        return UNDECIDABLE, figures, ONCE
-    adjusted = holm([r.p for r in ratios.values() if r.p is not None])
-    figures = {m: f"{text}, Holm-adjusted p = {p:.2g}" for (m, text), p in zip(figures.items(), adjusted, strict=True)}
-    alpha = 1 - claim.confidence
-    sure = [(r.mean > 1, p < alpha) for r, p in zip(ratios.values(), adjusted, strict=True)]
-    if all(above and clear for above, clear in sure):
-        return AGREES, figures, "every primary metric is clearly worse"
-    if any(not above and clear for above, clear in sure):
-        return DISAGREES, figures, "a primary metric is clearly better"
-    return UNDECIDABLE, figures, "not every primary metric differs clearly"
-
-
-def _within(ratios: dict[str, Interval], claim: Claim) -> Found:
-    low, high, figures = claim.low or 0.0, claim.high or math.inf, _ratios(ratios)
-    if any(_above(r, high) or _below(r, low) for r in ratios.values()):
-        return "not reproduced", figures, f"a ratio lies wholly outside [{low}, {high}]"
-    if all(r.low is not None and r.high is not None and low <= r.low and r.high <= high for r in ratios.values()):
-        return "reproduced", figures, f"every ratio lies within [{low}, {high}]"
-    return UNDECIDABLE, figures, f"an interval reaches over the border of [{low}, {high}]"
-
-
-def _unusable(rescaled: dict[str, Interval], claim: Claim) -> Found:
-    border, figures = claim.low or 0.0, {m: f"rescaled {i}" for m, i in rescaled.items()}
-    if any(_above(r, border) for r in rescaled.values()):
-        return "reproduced", figures, f"a primary metric is wholly above {border} (0 = real data, 1 = no information)"
-    if all(_below(r, border) for r in rescaled.values()):
-        return "not reproduced", figures, f"every primary metric is wholly below {border}"
-    return UNDECIDABLE, figures, f"an interval contains {border}"
-
-
-def _unchanged(ratios: dict[str, Interval], claim: Claim, published: bool) -> Found:
-    high, figures, (yes, no) = claim.high or math.inf, _ratios(ratios), _words(published)
-    if any(r.low is None for r in ratios.values()):
-        return UNDECIDABLE, figures, ONCE
-    if any(_above(r, high) for r in ratios.values()):
-        return no, figures, f"a ratio lies wholly above {high}, so the error does rise"
-    if all(_below(r, high) for r in ratios.values()):
-        return yes, figures, f"every ratio lies wholly below {high}"
-    return UNDECIDABLE, figures, f"an interval contains {high}"
-
-
-def _coarse_survives(
-    pairs: dict[str, pd.DataFrame], claim: Claim, published: bool, test_ratio: float, level: float
+def _found(
+    claim: Claim, results: pd.DataFrame, small: pd.DataFrame | None, published: bool, test_ratio: float | None
 ) -> Found:
-    border, (yes, no) = claim.low or 0.0, _words(published)
-    reached = _rescaled(pairs, test_ratio, level)
-    lost = {
-        m: paired_difference(pairs[m]["rescaled_a"], pairs[m]["rescaled_b"], test_ratio=test_ratio) for m in claim.fine
-    }
-    figures = {m: f"rescaled {i}" for m, i in reached.items()}
-    figures |= {f"{m} against {claim.against}": f"difference {d}" for m, d in lost.items()}
-    if any(r.low is None for r in reached.values()):
-        return UNDECIDABLE, figures, ONCE
-    if any(_above(reached[m], border) for m in claim.metrics):
-        return no, figures, f"a coarse metric is wholly above {border}: density or hotspots do not survive"
-    if any(_below(reached[m], border) for m in claim.fine):
-        return no, figures, f"a road metric is wholly below {border}: road detail survives"
-    kept = all(_below(reached[m], border) for m in claim.metrics)
-    missing = all(_above(reached[m], border) for m in claim.fine)
-    if kept and missing and all(_above(d, 0.0) for d in lost.values()):
-        return (
-            yes,
-            figures,
-            f"coarse metrics are wholly below {border}, road metrics wholly above and worse than without DP",
-        )
-    if kept and missing:
-        return UNDECIDABLE, figures, "road detail is missing, but it is not clearly less than without DP"
-    return UNDECIDABLE, figures, f"an interval contains {border}"
-
-
-def _ratios(ratios: dict[str, Interval]) -> dict[str, str]:
-    return {m: f"ratio {interval}" for m, interval in ratios.items()}
-
-
-def _words(published: bool) -> tuple[str, str]:
-    return ("reproduced", "not reproduced") if published else (AGREES, DISAGREES)
-
-
-def _above(interval: Interval, border: float) -> bool:
-    return interval.low is not None and interval.low > border
-
-
-def _below(interval: Interval, border: float) -> bool:
-    return interval.high is not None and interval.high < border
+    if claim.rule == "calibration":
+        return calibration()
+    if claim.rule == "best":
+        return best(claim, results, published, test_ratio)
+    if claim.rule == "stabler":
+        return stabler(claim, pd.DataFrame() if small is None else small, published)
+    return paired_cells(claim, results, published, test_ratio)
 
 
 def as_json(verdicts: list[Verdict]) -> list[dict[str, Any]]:

@@ -6,33 +6,46 @@ from typing import Any
 
 import pandas as pd
 
-from trajkit.study.cells import label
+from trajkit.study.cells import is_tiny, label
 from trajkit.study.results import StudyResults
 
-APART = ("parameters apart (critic)", "parameters apart (encoder)")
+APART = {
+    "parameters apart (critic)": "critic",
+    "parameters apart (encoder)": "encoder",
+    "parameters apart (condition)": "condition, apart",
+}
 UPDATES = ("updates of the released network", "generator updates", "critic updates")
+COUNTS = ("released network", "critic", "encoder", "condition, apart")
 HIDDEN = "not covered by the guarantee"
 
 
+def of_cells(runs: pd.DataFrame) -> pd.DataFrame:
+    """``runs`` without those of cells that are there for their stability alone: what they cost compares with nothing."""
+    return runs[~runs["cell"].map(is_tiny).astype(bool)]
+
+
 def parameter_table(study: StudyResults) -> pd.DataFrame:
-    """One row a model and size: parameters of the released network, and of what is trained beside it and not released."""
+    """One row a model, condition and size: parameters of the released network, and of what is trained beside it, not released."""
     rows: dict[str, dict[str, Any]] = {}
-    for run in study.complete[study.complete["method"].isin(study.models)].to_dict("records"):
+    for run in of_cells(study.complete[study.complete["method"].isin(study.models)]).to_dict("records"):
         report = study.read(run["run_id"], "release.json")
         if "n_params" not in report:
             continue
         row = {
             "model": label(run["method"]),
+            "condition": run["condition"],
             "released network": report["n_params"],
-            **{name.removeprefix("parameters apart ").strip("()"): report.get(name) for name in APART},
+            **{words: report.get(name) for name, words in APART.items()},
         }
         rows.setdefault(str(row), row)
     table = pd.DataFrame(list(rows.values()))
     if not len(table):
         return table
+    if (table["condition"] == "none").all():
+        table = table.drop(columns=["condition", "condition, apart"])
     reference = table["released network"].iloc[0]
     table["against the first"] = [f"{100 * (n / reference - 1):+.1f} %" for n in table["released network"]]
-    return table.astype({c: "Int64" for c in table.columns if c in ("released network", "critic", "encoder")})
+    return table.astype({c: "Int64" for c in table.columns if c in COUNTS})
 
 
 def cost_table(study: StudyResults) -> pd.DataFrame:
@@ -42,7 +55,7 @@ def cost_table(study: StudyResults) -> pd.DataFrame:
     a longer plain training goes on from a shorter one, a release may be reused. The other columns are the run's own.
     """
     rows = []
-    for run in study.complete.to_dict("records"):
+    for run in of_cells(study.complete).to_dict("records"):
         manifest, report = study.read(run["run_id"], "manifest.json"), study.read(run["run_id"], "release.json")
         seconds = manifest["seconds"]
         rows.append(
@@ -65,7 +78,7 @@ def cost_table(study: StudyResults) -> pd.DataFrame:
 def latent_table(study: StudyResults) -> pd.DataFrame:
     """One row a VAE cell: the fewest latent units that any repetition uses; 0 means that the posterior has collapsed."""
     rows = []
-    for run in study.complete[study.complete["method"] == "vae"].to_dict("records"):
+    for run in of_cells(study.complete[study.complete["method"] == "vae"]).to_dict("records"):
         report = study.read(run["run_id"], "release.json")
         rows.append(
             {

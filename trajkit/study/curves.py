@@ -24,8 +24,8 @@ def against_epsilon(study: StudyResults, *, metrics: tuple[str, ...] = PRIMARY) 
         for size, suffix in ((WHOLE, ""), (SMALL, "-small")):
             pattern = rf"{model}-(private{suffix}(-epsilon-[\d.]+)?|clipped{suffix})"
             chosen = study.results[study.results["cell"].astype(str).str.fullmatch(pattern)]
-            parts.append(_points(study, chosen.assign(x=chosen["target_epsilon"]), model, size, metrics))
-    table = _joined(parts)
+            parts.append(points(study, chosen.assign(x=chosen["target_epsilon"]), model, size, metrics))
+    table = joined(parts)
     return table if table.loc[table["x"] < math.inf, "x"].nunique() > 1 else table.iloc[:0]
 
 
@@ -38,12 +38,13 @@ def against_size(study: StudyResults, *, metrics: tuple[str, ...] = PRIMARY) -> 
         chosen = study.results[study.results["cell"].astype(str).str.fullmatch(pattern)]
         x = chosen["n_train"] if study.may_show_raw else chosen["n_train"].map(lambda n: float(f"{n:.1e}"))
         sizes = chosen.assign(x=x.groupby(chosen["cell"]).transform("median"))
-        parts.append(_points(study, sizes, model, "", metrics))
-    table = _joined(parts)
+        parts.append(points(study, sizes, model, "", metrics))
+    table = joined(parts)
     return table if table["x"].nunique() > 2 else table.iloc[:0]
 
 
-def _points(study: StudyResults, chosen: pd.DataFrame, model: str, size: str, metrics: tuple[str, ...]) -> pd.DataFrame:
+def points(study: StudyResults, chosen: pd.DataFrame, model: str, size: str, metrics: tuple[str, ...]) -> pd.DataFrame:
+    """One row a metric and value of ``x`` over the rows ``chosen``: mean of the rescaled error with its corrected interval."""
     rows = []
     for metric in metrics:
         for x, group in chosen[chosen["metric"] == metric].groupby("x"):
@@ -54,6 +55,7 @@ def _points(study: StudyResults, chosen: pd.DataFrame, model: str, size: str, me
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
+def joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """The parts as one table, which may be empty."""
     found = [p for p in parts if len(p)]
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=COLUMNS)

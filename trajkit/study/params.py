@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from trajkit.errors import ParameterError
 from trajkit.methods import method_class
 from trajkit.metrics import MetricSettings
 from trajkit.parameters import checked
 from trajkit.split import N_FOLDS
+from trajkit.study.cells import is_tiny
 from trajkit.yamlio import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +52,9 @@ class RunConfig(_Strict):
 class Cell(_Strict):
     """One row of a study: a method, its parameters, and a grid over some of them (the product is taken).
 
-    Repetition i has root seed i + ``seed_offset``: a cell that differs in nothing else shows what chance alone does.
+    Repetition i has root seed i + ``seed_offset``: a cell that differs in nothing else shows what chance alone does. A cell named
+    ``…-tiny`` may release another number (``n_release``), be judged by other settings (``evaluation``, over the profile's) and
+    repeat beyond the five folds: its ``seeds`` stand whatever SEEDS says, repetition i takes fold i % 5.
     """
 
     name: str
@@ -62,7 +65,26 @@ class Cell(_Strict):
     vary: Literal["fold", "init"] = "fold"
     seeds: int | None = Field(default=None, gt=0)
     seed_offset: int = Field(default=0, ge=0)
+    n_release: int | None = Field(default=None, gt=0)
+    evaluation: dict[str, Any] = {}
     resources: Resources | None = None
+
+    @model_validator(mode="after")
+    def _comparable(self) -> Self:
+        own = [name for name in ("n_release", "evaluation") if getattr(self, name)]
+        own += ["seeds"] if (self.seeds or 0) > N_FOLDS else []
+        if own and not is_tiny(self.name):
+            raise ValueError(
+                f"cell {self.name} has {' and '.join(own)} of its own, so nothing of it compares with the other cells: "
+                "only a cell that is looked at alone, named …-tiny, may have that"
+            )
+        return self
+
+    def repetitions(self, asked: int) -> int:
+        """How often the cell is repeated where ``asked`` repetitions are wanted of each."""
+        if self.seeds is not None and is_tiny(self.name):
+            return self.seeds
+        return min(asked, self.seeds or asked)
 
 
 class Profile(_Strict):
@@ -134,17 +156,20 @@ def plan_runs(
     n_seeds = profile.seeds if seeds is None else seeds
     if not 1 <= n_seeds <= N_FOLDS:
         raise ParameterError(f"SEEDS must be 1 to {N_FOLDS} (there are {N_FOLDS} folds), got {n_seeds}")
-    evaluation = checked(MetricSettings, profile.evaluation, where="evaluation").model_dump()
+    checked(MetricSettings, profile.evaluation, where="evaluation")
     dataset_settings = {**profile.datasets.get(dataset, {}), **(settings or {})}
     runs = []
     for cell in profile.cells:
+        settings_of = {**profile.evaluation, **cell.evaluation}
+        evaluation = checked(MetricSettings, settings_of, where=f"cell {cell.name}: evaluation").model_dump()
         for parameters, suffix in _expand(cell):
             complete = _complete(cell, parameters, profile)
-            for i in range(min(n_seeds, cell.seeds or n_seeds)):
+            for i in range(cell.repetitions(n_seeds)):
                 config = RunConfig(
                     dataset=dataset, data=data, dataset_settings=dataset_settings, unit=profile.unit,
-                    fold=i if cell.vary == "fold" else 0, seed=i + cell.seed_offset, train_size=cell.train_size, length=profile.length,
-                    n_release=profile.n_release, method=cell.method, parameters=complete, evaluation=evaluation,
+                    fold=i % N_FOLDS if cell.vary == "fold" else 0, seed=i + cell.seed_offset, train_size=cell.train_size,
+                    length=profile.length, n_release=cell.n_release or profile.n_release, method=cell.method, parameters=complete,
+                    evaluation=evaluation,
                 )  # fmt: skip
                 resources = cell.resources or profile.resources
                 runs.append(

@@ -1,7 +1,8 @@
 """Which model is best: ranks, paired tests between models, and the pick, as functions of a study's results table.
 
-A *setting* is one regime under one protocol, with the cell that stands for each model. Under the matched protocol the regimes of
-a model share their updates; under the published one the GAN is trained as published, the other models are the same runs.
+A *setting* is one regime under one protocol, with the cell that stands for each contestant: a model without a condition, or a model
+with one, which is a contestant of its own. Under the matched protocol the regimes of a model share their updates; under the
+published one the GAN is trained as published, the other contestants are the same runs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Literal
 
 import pandas as pd
 
-from trajkit.study.cells import MODELS
+from trajkit.study.cells import CONTESTANTS
 from trajkit.study.stats import corrected_interval, holm, paired_difference
 
 ALPHA = 0.05
@@ -32,7 +33,7 @@ PUBLISHED = ("plain", "private")
 
 @dataclass(frozen=True)
 class Setting:
-    """One comparison: ``cells`` maps each model to the cell that stands for it."""
+    """One comparison: ``cells`` maps each contestant ("gan", "diffusion-sample" …) to the cell that stands for it."""
 
     regime: str
     protocol: Literal["matched", "published"]
@@ -58,7 +59,8 @@ class Setting:
 @dataclass(frozen=True)
 class Pick:
     """The model to take in a setting. ``sure``: "clear", "partly", "mixed", "not clear", "one repetition" or "alone"; ``against`` says how each
-    other model compares; ``excluded`` names models that cannot be taken because their guarantee does not hold."""
+    other model compares; ``excluded`` names models that cannot be taken because their guarantee does not hold; ``private``: whether
+    the setting asks for one."""
 
     setting: str
     model: str | None
@@ -67,6 +69,7 @@ class Pick:
     firsts: dict[str, str]
     against: dict[str, str]
     excluded: tuple[str, ...]
+    private: bool = False
 
     @property
     def usable(self) -> bool:
@@ -75,10 +78,10 @@ class Pick:
 
 
 def settings(cells: Iterable[str]) -> list[Setting]:
-    """The comparisons for which ``cells`` holds at least two models, in the order in which a report shows them."""
+    """The comparisons for which ``cells`` holds at least two contestants, in the order in which a report shows them."""
     there, found = set(cells), []
     for regime, suffix in REGIMES:
-        matched = {m: f"{m}-{suffix}" for m in MODELS if f"{m}-{suffix}" in there}
+        matched = {m: f"{m}-{suffix}" for m in CONTESTANTS if f"{m}-{suffix}" in there}
         found.append(Setting(regime, "matched", matched))
         variant = f"gan-published-{suffix}"
         if suffix in PUBLISHED and variant in there:
@@ -94,7 +97,7 @@ def values_of(results: pd.DataFrame, setting: Setting, metric: str, *, column: s
 
 
 def rank_table(results: pd.DataFrame, chosen: Sequence[Setting]) -> pd.DataFrame:
-    """Rank 1 (lowest mean error) to 3 of each model, per setting and metric, over the repetitions that all models completed."""
+    """Rank of each contestant, 1 for the lowest mean error, per setting and metric, over the repetitions that all completed."""
     rows = []
     levels = results.drop_duplicates("metric").set_index("metric")["level"] if len(results) else pd.Series(dtype=str)
     for setting in chosen:
@@ -159,13 +162,14 @@ def pick(results: pd.DataFrame, setting: Setting, tests: pd.DataFrame, *, metric
     values = {m: values_of(results, rest, m) for m in metrics}
     allowed = [m for m in rest.cells if all(m in v for v in values.values()) and all(map(len, values.values()))]
     if not allowed:
-        return Pick(setting.name, None, "not clear", {}, {}, {}, excluded)
+        return Pick(setting.name, None, "not clear", {}, {}, {}, excluded, setting.private)
     means = pd.DataFrame({metric: v[allowed].mean() for metric, v in values.items()})
     best = str(means.mean(axis=1).idxmin())
     firsts = {str(metric): str(means[metric].idxmin()) for metric in means}
     own = tests[tests["setting"] == setting.name] if len(tests) else tests
     against = {other: _compared(own, best, other) for other in allowed if other != best}
-    return Pick(setting.name, best, _sure(own, against), means.loc[best].to_dict(), firsts, against, excluded)
+    reached = means.loc[best].to_dict()
+    return Pick(setting.name, best, _sure(own, against), reached, firsts, against, excluded, setting.private)
 
 
 def _holds(results: pd.DataFrame, cell: str) -> bool:

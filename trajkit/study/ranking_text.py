@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from trajkit.study.cells import label
+from trajkit.study.cells import CONDITIONAL, label
 from trajkit.study.ranking import USABLE, Pick, Setting, mean_ranks, pairwise, pick, rank_table, settings
 from trajkit.study.results import PRIMARY, StudyResults
 from trajkit.study.text import claims_in_words
@@ -89,7 +89,17 @@ def _pick_in_words(p: Pick) -> str:
     text += f" {SURE[p.sure]}" + (f" ({others})." if others and p.sure != "one repetition" else ".")
     if not p.usable:
         text += f" Even it is closer to no information than to real data (above {USABLE}) on a primary metric, so none of the models is good here."
-    return text + excluded
+    return text + _follows(p) + excluded
+
+
+def _follows(p: Pick) -> str:
+    """What a pick without DP gives away beyond what it was trained on."""
+    if p.model not in CONDITIONAL or p.private:
+        return ""
+    return (
+        " Each of its trajectories follows a real one of the conditioning set, and in this setting nothing is asked to protect "
+        "that one: the leak check of question 2 shows what that gives away."
+    )
 
 
 def _elsewhere(p: Pick, ranks: pd.DataFrame) -> str:

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from trajkit.study.claims import as_json
 from trajkit.study.identity import code_fingerprint
 from trajkit.study.params import ROOT
@@ -19,8 +21,9 @@ SENTINEL = "report complete"
 SEAL = "report.json"
 # what report notebooks import; modules that these import count too
 PRESENTING = (
-    *("study.text", "study.ranking_text", "study.costs", "study.curves", "study.tables"),
-    *("viz.plots", "viz.curves", "viz.ranks"),
+    *("study.text", "study.ranking_text", "study.conditioning_text", "study.conditioning", "study.embedding_ablation"),
+    *("study.theorem_2_text", "study.stability", "study.threat", "study.costs", "study.curves", "study.tables"),
+    *("viz.plots", "viz.curves", "viz.ranks", "viz.threat", "viz.stability", "viz.mechanisms"),
 )
 
 
@@ -31,7 +34,8 @@ def build_report(folder: Path) -> None:
     """
     (folder / SEAL).unlink(missing_ok=True)
     study = StudyResults(folder)
-    table = study.results if study.may_show_raw else study.results.drop(columns=["n_train", "n_test"])
+    table = pd.concat([t for t in (study.results, study.tiny) if len(t)] or [study.results], ignore_index=True)
+    table = table if study.may_show_raw else table.drop(columns=["n_train", "n_test"])
     write_text(folder / "results.csv", table.to_csv(index=False))
     write_text(folder / "claims.json", json.dumps(as_json(study.verdicts()), indent=1))
     if study.plan["private"]:

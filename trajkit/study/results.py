@@ -11,23 +11,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from trajkit.deep.condition_config import ConditionConfig
 from trajkit.errors import MissingDataError
-from trajkit.metrics import METRICS, rescale
 from trajkit.privacy.guarantee import Guarantee
-from trajkit.study.cells import BASELINES, core, label
+from trajkit.study.cells import BASELINES, core, is_tiny, label
 from trajkit.study.claims import Verdict, judge, read_claims
 from trajkit.study.params import RunConfig
+from trajkit.study.rescaling import FLOOR, rescaled
 from trajkit.study.run import OUTPUTS, Run
+from trajkit.study.stability import stability_runs
 from trajkit.study.stats import corrected_interval, paired_difference, variance_components
 from trajkit.study.tables import drop_table
 from trajkit.trajectories import Trajectories
 
-FLOOR = "real"
 PRIMARY = ("SWD", "JSD")
 COLUMNS = (
     *("run_id", "cell", "replicate", "vary", "method", "fold", "seed", "train_size", "regime", "target_epsilon"),
-    *("metric", "level", "value", "unit", "direction", "n_train", "n_test", "epsilon", "holds"),
-    *("floor", "ceiling", "rescaled"),
+    *("condition", "epsilon_c", "d_out", "metric", "level", "value", "unit", "direction", "n_train", "n_test"),
+    *("epsilon", "holds", "threat_model", "floor", "ceiling", "rescaled"),
 )
 
 
@@ -49,9 +50,12 @@ class StudyResults:
         if config["parameters"].get("dp_target") == "generator":  # no epsilon may stand beside it
             target = None
         keys = ("method", "fold", "seed", "train_size")
+        condition = ConditionConfig(**config["parameters"].get("condition", {}))
         return {
             "run_id": planned["run_id"], "cell": planned["cell"], "replicate": planned["replicate"], "vary": planned["vary"],
             **{k: config[k] for k in keys}, "regime": regime, "target_epsilon": target,
+            "condition": condition.name if config["method"] not in BASELINES else "",
+            "epsilon_c": condition.epsilon, "d_out": condition.d_out if condition.compresses else None,
             "complete": (folder / "manifest.json").is_file(),
         }  # fmt: skip
 
@@ -80,7 +84,20 @@ class StudyResults:
 
     @cached_property
     def results(self) -> pd.DataFrame:
-        """One row a run and metric, with floor, ceiling and the rescaled value (0 = real against real, 1 = no information)."""
+        """One row a run and metric, with floor, ceiling and the rescaled value (0 = real against real, 1 = no information).
+
+        Cells that are there for their stability alone have sizes of their own and no place here: see ``tiny``.
+        """
+        table = self._judged[~self._judged["cell"].map(is_tiny).astype(bool)]
+        return rescaled(table) if len(table) else pd.DataFrame(columns=COLUMNS)
+
+    @property
+    def tiny(self) -> pd.DataFrame:
+        """One row a run and metric of the cells that are there for their stability alone; their errors have no scale."""
+        return self._judged[self._judged["cell"].map(is_tiny).astype(bool)]
+
+    @cached_property
+    def _judged(self) -> pd.DataFrame:
         rows = []
         for run in self.complete.to_dict("records"):
             judged, guarantee = self.read(run["run_id"], "metrics.json"), self.guarantee(run["run_id"])
@@ -94,30 +111,10 @@ class StudyResults:
                         "n_test": judged["n_test"],
                         "epsilon": guarantee.epsilon,
                         "holds": guarantee.holds,
+                        "threat_model": guarantee.threat_model,
                     }
                 )
-        table = pd.DataFrame(rows).drop(columns="complete", errors="ignore")
-        return self._rescaled(table) if len(table) else pd.DataFrame(columns=COLUMNS)
-
-    @staticmethod
-    def _rescaled(table: pd.DataFrame) -> pd.DataFrame:
-        key = ["fold", "metric"]
-        reference = table[table["vary"] == "fold"]
-        floor = reference[reference["method"] == FLOOR].groupby(key)["value"].first()
-        ceiling = (
-            reference[reference["method"] == reference["metric"].map(lambda m: METRICS[m].ceiling)]
-            .groupby(key)["value"]
-            .first()
-        )
-        at = pd.MultiIndex.from_frame(table[key])
-        table = table.assign(floor=floor.reindex(at).to_numpy(), ceiling=ceiling.reindex(at).to_numpy())
-        # a metric on which real data scores no better than no information has no scale between the two
-        known = table["floor"] < table["ceiling"]
-        table["rescaled"] = [
-            rescale(v, f, c) if ok else None
-            for v, f, c, ok in zip(table["value"], table["floor"], table["ceiling"], known, strict=True)
-        ]
-        return table.astype({"rescaled": "float64"})
+        return pd.DataFrame(rows, columns=[c for c in COLUMNS if c not in ("floor", "ceiling", "rescaled")])
 
     @property
     def test_ratio(self) -> float | None:
@@ -129,7 +126,7 @@ class StudyResults:
 
     def summary(self, *, value: str = "rescaled") -> pd.DataFrame:
         """Mean and corrected 95 % interval of ``value`` ("value" or "rescaled") for each cell and metric, as text; cells are rows."""
-        ratio, order = self.test_ratio, list(dict.fromkeys(self.runs["cell"]))
+        ratio, order = self.test_ratio, [c for c in dict.fromkeys(self.runs["cell"]) if not is_tiny(c)]
         cells = {}
         for (cell, metric), group in self.results.groupby(["cell", "metric"], sort=False):
             values = group[value].dropna()
@@ -177,11 +174,12 @@ class StudyResults:
         return Guarantee.read(OUTPUTS / "runs" / rid / "guarantee.json")
 
     def guarantees(self) -> pd.DataFrame:
-        """One row a cell: epsilon, delta, unit, adjacency, whether it holds, and the sentence that says so."""
+        """One row a cell: threat model, epsilon, delta, unit, adjacency, whether it holds, and the sentence that says so."""
         rows = {}
-        for cell, group in self.complete.groupby("cell", sort=False):
+        for cell, group in self.complete[~self.complete["cell"].map(is_tiny).astype(bool)].groupby("cell", sort=False):
             g = self.guarantee(group["run_id"].iloc[0])
             rows[cell] = {
+                "threat model": g.threat_model,
                 "holds": g.holds,
                 "epsilon": g.epsilon,
                 "delta": None if g.delta is None else f"{g.delta:.2g}",
@@ -191,12 +189,18 @@ class StudyResults:
             }
         return pd.DataFrame(rows).T
 
+    def has_failed(self, rid: str) -> bool:
+        """Whether the last try of one run failed (one that was stopped or never started has not)."""
+        return (OUTPUTS / "runs" / rid / "FAILED.json").is_file()
+
     def holes(self) -> pd.DataFrame:
         """Runs that are not complete, with the reason."""
         rows = []
         for run in self.runs[~self.runs["complete"]].to_dict("records"):
             failed = OUTPUTS / "runs" / run["run_id"] / "FAILED.json"
-            reason = json.loads(failed.read_text())["message"] if failed.is_file() else "was stopped or never started"
+            reason = "was stopped or never started"
+            if self.has_failed(run["run_id"]):
+                reason = json.loads(failed.read_text())["message"]
             if failed.is_file() and not self.may_show_raw:
                 reason = "failed; FAILED.json in its folder says why (a message may quote private data)"
             rows.append({"run_id": run["run_id"], "cell": run["cell"], "replicate": run["replicate"], "reason": reason})
@@ -261,7 +265,8 @@ class StudyResults:
         """Every claim of the question, judged for each model that it is about."""
         known = read_claims()
         where = {"dataset": self.plan["dataset"], "profile": self.plan["profile"], "test_ratio": self.test_ratio}
-        return [v for name in self.plan["claims"] for v in judge(name, known[name], self.results, **where)]
+        small = stability_runs(self)
+        return [v for name in self.plan["claims"] for v in judge(name, known[name], self.results, small=small, **where)]
 
     def verdict_table(self) -> pd.DataFrame:
         """The verdicts with the figures they rest on, one row a claim and model."""
@@ -269,7 +274,7 @@ class StudyResults:
             {
                 "claim": v.claim,
                 "says": v.statement,
-                "model": label(v.model),
+                "model": label(v.model) or "all",
                 "verdict": v.verdict,
                 "figures": "; ".join(f"{name}: {text}" for name, text in v.figures.items()),
                 "why": "; ".join(filter(None, (v.why, v.scope))),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from trajkit.privacy.accounting import DpSgd, user_level_epsilon
-from trajkit.privacy.guarantee import RNG_SEEDED
-from trajkit.study.cells import effects, label
+from trajkit.privacy.guarantee import RNG_SEEDED, TRAINING
+from trajkit.study.cells import effects, is_tiny, label
 from trajkit.study.claims import NOT_TESTABLE
 from trajkit.study.results import PRIMARY, StudyResults
 from trajkit.study.stats import corrected_interval
@@ -16,7 +16,8 @@ def setting(study: StudyResults) -> str:
     """Where the figures come from, in one paragraph."""
     plan, done = study.plan, int(study.runs["complete"].sum())
     data = f"Data set **{plan['dataset']}** ({'private' if plan['private'] else 'public'}), fingerprint `{plan['data_fingerprint'][:8]}`"
-    folds = study.runs.loc[study.runs["vary"] == "fold", "replicate"].nunique()
+    ordinary = study.runs[~study.runs["cell"].map(is_tiny)]
+    folds = ordinary.loc[ordinary["vary"] == "fold", "replicate"].nunique()
     return f"{data}; profile **{plan['profile']}**: {plan['about']} {done} of {len(study.runs)} runs are complete, over {folds} fold(s)."
 
 
@@ -39,16 +40,23 @@ def claims_in_words(study: StudyResults) -> list[str]:
         own = [v for v in verdicts if v.claim == name]
         tested = [v for v in own if v.verdict != NOT_TESTABLE]
         if len(tested) < len(own):
-            missing.append(f"{name} for {', '.join(label(v.model) for v in own if v not in tested)}")
+            models = ", ".join(label(v.model) for v in own if v.model and v not in tested)
+            missing.append(f"{name} for {models}" if models else name)
         if tested:
-            said = "; ".join(f"{label(v.model)}: **{v.verdict}**, since {v.why}" for v in tested)
+            said = "; ".join(f"{label(v.model)}{': ' if v.model else ''}**{v.verdict}**, since {v.why}" for v in tested)
             scope = f" {tested[0].scope[0].upper()}{tested[0].scope[1:]}." if tested[0].scope else ""
-            lines.append(f"**{name}** ({own[0].statement.rstrip('.')}). {said[0].upper()}{said[1:]}.{scope}")
+            lines.append(f"**{name}** ({own[0].statement.rstrip('.')}). {_capital(said)}.{scope}")
     if missing:
         lines.append(
             f"Not testable here, since cells are missing or incomplete or a metric is not measured: {'; '.join(missing)}. *Verdicts* says why."
         )
     return lines
+
+
+def _capital(text: str) -> str:
+    """``text`` with a capital first letter, also where it begins with emphasis."""
+    at = len(text) - len(text.lstrip("*"))
+    return text[:at] + text[at : at + 1].upper() + text[at + 1 :]
 
 
 def _reached(study: StudyResults, model: str) -> str:
@@ -126,13 +134,12 @@ def user_level(study: StudyResults, *, caps: tuple[int, ...] = (1, 2, 5)) -> str
     """What the trajectory-level epsilon of the private runs means for a user with several trajectories."""
     for run in study.complete[study.complete["regime"] == "private"].to_dict("records"):
         guarantee = study.guarantee(run["run_id"])
-        if not guarantee.holds:
+        trained = next((p for p in guarantee.parts if p.protects == TRAINING and "sample_rate" in p.details), None)
+        if not guarantee.holds or trained is None:
             continue
-        d = guarantee.parts[0].details
+        d = trained.details
         mechanism = DpSgd(sample_rate=d["sample_rate"], noise_multiplier=d["noise_multiplier"], steps=d["steps"])
-        rows = [
-            (m, user_level_epsilon(mechanism, delta=float(guarantee.delta or 0), max_records_per_user=m)) for m in caps
-        ]
+        rows = [(m, user_level_epsilon(mechanism, delta=trained.delta, max_records_per_user=m)) for m in caps]
         table = "\n".join(
             [
                 "| trajectories of one user, at most | epsilon for that user |",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -15,8 +16,15 @@ from trajkit.viz.plots import FAINT, finished
 MARKERS = {"diffusion": "o", "vae": "s", "gan": "^"}
 
 
+def _look(contestant: str) -> dict[str, Any]:
+    """Marker of the model; hollow where it has a condition."""
+    model, _, condition = contestant.partition("-")
+    look = {"marker": MARKERS.get(model, "D"), "ls": ""}
+    return {**look, "mfc": "white"} if condition else look
+
+
 def rank_plot(table: pd.DataFrame, *, primary: Sequence[str], columns: int = 3) -> Figure:
-    """Ranks (1 = lowest mean error) of each model, metrics as rows, settings as panels; primary metrics are bold.
+    """Ranks (1 = lowest mean error) of each contestant, metrics as rows, settings as panels; primary metrics are bold.
 
     ``table`` as `trajkit.study.ranking.rank_table`.
     """
@@ -41,10 +49,9 @@ def rank_plot(table: pd.DataFrame, *, primary: Sequence[str], columns: int = 3) 
             ax.plot(
                 own["rank"] + shift * tied[own.index],
                 y,
-                ls="",
-                marker=MARKERS.get(model, "D"),
                 color=palette[model],
                 ms=7,
+                **_look(model),
             )
         for line in range(len(metrics)):
             ax.axhline(line, color=FAINT, lw=0.4, zorder=0)
@@ -54,8 +61,6 @@ def rank_plot(table: pd.DataFrame, *, primary: Sequence[str], columns: int = 3) 
         for text in ax.get_yticklabels():
             text.set_fontweight("bold" if text.get_text() in primary else "normal")
     fig.supxlabel("rank (1 = lowest error)", fontsize=10)
-    handles = [
-        plt.Line2D([], [], color=c, marker=MARKERS.get(m, "D"), ls="", label=label(m)) for m, c in palette.items()
-    ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
+    handles = [plt.Line2D([], [], color=c, label=label(m), **_look(m)) for m, c in palette.items()]
+    fig.legend(handles=handles, loc="outside upper center", ncols=min(3, len(handles)), frameon=False)
     return finished(fig)
