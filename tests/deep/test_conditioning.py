@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from trajkit.deep.attributes import CELLS, SLOTS
 from trajkit.deep.condition_config import EPSILON_RANGE, ConditionConfig
 from trajkit.deep.condition_inputs import ConditionInputs, condition_net, fixed_compressor
-from trajkit.deep.conditioning import Conditioned, Privatised, WideDeep, bounded, mixed
+from trajkit.deep.conditioning import GRID, Conditioned, Privatised, WideDeep, bounded, mixed
 from trajkit.deep.diffusion import guided
 from trajkit.errors import ParameterError
 from trajkit.methods import make_method
@@ -108,8 +108,15 @@ def test_a_row_beyond_its_bound_is_refused_and_a_row_of_zeros_gets_a_direction()
     with pytest.raises(ParameterError):
         privatised("laplace", d_out=3).randomise(np.full((1, 3), 0.5), np.random.default_rng(0))
     made = privatised("vmf", d_out=3).randomise(np.zeros((2000, 3)), np.random.default_rng(0))
-    np.testing.assert_allclose(np.linalg.norm(made, axis=1), 1.0)
+    np.testing.assert_allclose(np.linalg.norm(made, axis=1), 1.0, atol=1e-5)
+    assert privatised("laplace", d_out=3).expected_cosine(np.zeros((5, 3))) == 0.0
     assert made[:, 0].mean() > 0.8 and abs(made[:, 1].mean()) < 0.05
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_private_vectors_lie_on_a_public_grid(mechanism: str) -> None:
+    made = privatised(mechanism, d_out=4).randomise(unit_rows(100, 4, mechanism), np.random.default_rng(0)) / GRID
+    assert bool((made == made.round()).all())
 
 
 def test_the_schedule_goes_from_plain_to_private() -> None:

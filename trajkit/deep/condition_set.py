@@ -198,8 +198,7 @@ class ConditioningSet:
 
 def _cosine(rows: np.ndarray, made: np.ndarray) -> float:
     sizes = np.linalg.norm(rows, axis=1) * np.linalg.norm(made, axis=1)
-    known = sizes > 0
-    return float(((rows * made).sum(axis=1)[known] / sizes[known]).mean()) if known.any() else 0.0
+    return float(np.divide((rows * made).sum(axis=1), sizes, out=np.zeros(len(rows)), where=sizes > 0).mean())
 
 
 def facts(conditions: ConditioningSet) -> dict[str, Any]:

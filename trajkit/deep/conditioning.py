@@ -22,6 +22,9 @@ from trajkit.privacy.mechanisms import Gaussian, Laplace, row_mechanism
 from trajkit.privacy.vmf import VonMisesFisher
 
 TINY = 1e-12
+GRID = (
+    2.0**-20
+)  # private vectors are rounded to this public grid: the last bits of a float say where the noise was added
 
 
 def bounded(rows: Tensor, *, norm: float, order: int, how: str) -> Tensor:
@@ -92,13 +95,18 @@ class Privatised:
         A row of zeros has no direction: for VMF the first axis stands in for it. Raises ParameterError for a row beyond ``norm``.
         """
         if isinstance(self.mechanism, VonMisesFisher):
-            return self.norm * self.mechanism.randomise(_directions(rows), rng)
-        return self.shrink * self.mechanism.randomise(rows, rng)
+            made = self.norm * self.mechanism.randomise(_directions(rows), rng)
+        else:
+            made = self.shrink * self.mechanism.randomise(rows, rng)
+        return np.round(made / GRID) * GRID
 
     def expected_cosine(self, rows: np.ndarray) -> float:
-        """Mean over ``rows`` [n, d] of the cosine between a row and its private version, by theory."""
-        kept = _directions(rows) if isinstance(self.mechanism, VonMisesFisher) else rows
-        return float(np.mean(self.mechanism.expected_cosine(kept)))
+        """Mean over ``rows`` [n, d] of the cosine between a row and its private version, by theory; a row of zeros counts as 0."""
+        known = np.linalg.norm(rows, axis=1) > TINY
+        if not known.any():
+            return 0.0
+        kept = _directions(rows[known]) if isinstance(self.mechanism, VonMisesFisher) else rows[known]
+        return float(self.mechanism.expected_cosine(kept).sum() / len(rows))
 
 
 def _directions(rows: np.ndarray) -> np.ndarray:
