@@ -152,8 +152,10 @@ def overhead_in_words(study: StudyResults) -> str:
 
 
 def stability_in_words(study: StudyResults) -> str:
-    """Failed runs, spikes and spread of each small cell that a condition with a mechanism is compared with."""
+    """Failed runs, spikes and spread of the small cells that C4 is about: no condition, and the Gaussian one."""
     table = stability_table(study)
+    named = {c: parsed(str(c)) for c in table.index}
+    table = table.loc[[c for c, name in named.items() if name and name.condition in ("", "gaussian")]]
     if not len(table):
         return ""
     said = [

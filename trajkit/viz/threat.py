@@ -18,7 +18,7 @@ def threat_figure(table: pd.DataFrame, *, metric: str = "SWD", limit: float = 2.
     ``table`` as `trajkit.study.threat.by_threat_model`. Values beyond ``limit`` are drawn at the border as triangles.
     """
     groups = list(dict.fromkeys(table["threat model"]))
-    conditions = list(dict.fromkeys(table["condition"]))
+    conditions = sorted(set(table["condition"]), key=lambda c: (c != "none", c))
     palette = dict(zip(conditions, sns.color_palette("colorblind", max(1, len(conditions))), strict=False))
     gap = np.array([groups.index(g) for g in table["threat model"]])  # an empty line between groups
     heights = np.arange(len(table)) + gap
