@@ -20,6 +20,10 @@
 # `regime: private` it is trained by DP-SGD: each trajectory takes part in a step by its own coin, its gradient is clipped, and
 # Gaussian noise is added to the sum. The line that adds the noise is in `trajkit/deep/trainer.py`.
 #
+# With `condition: {"type": "sample", "mechanism": "gaussian", "epsilon": 20.0}` among the parameters, every trajectory is generated after
+# one that is held out from the training set: compressed, bounded, made private, decompressed. `drop` and `guidance` give classifier-free guidance.
+# `type: attributes` takes eight statistics instead of the trajectory; all settings are in `trajkit/deep/condition_config.py`.
+#
 # Run it here as it is (a small model on simulated data, about a minute), change a parameter, or let
 # `python -m trajkit run` execute it for a study.
 

@@ -29,6 +29,11 @@
 #   records without noise. One record can move every gradient of every update, so the guarantee does not hold, and says why.
 # - `both`: accounted by the critic; the noise in the generator adds nothing to what is promised.
 #
+# With `condition: {"type": "sample", "mechanism": "gaussian", "epsilon": 20.0}` among the parameters, every trajectory is generated after
+# one that is held out from the training set: compressed, bounded, made private, decompressed. The generator is trained on the
+# private vectors, so they are drawn once, through a random compressor that nobody trains. All settings are in
+# `trajkit/deep/condition_config.py`.
+#
 # The line that adds the noise is in `trajkit/deep/trainer.py`. Run it here as it is (a small model on simulated data, about a
 # minute), change a parameter, or let `python -m trajkit run` execute it for a study.
 

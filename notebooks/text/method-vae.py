@@ -25,6 +25,10 @@
 # The weight of the divergence (`kl_weight`) rises from zero over the first part of the training, so that the encoder is used at
 # all; the report of the release says how many latent units are active, and none would mean that the posterior has collapsed.
 #
+# With `condition: {"type": "sample", "mechanism": "gaussian", "epsilon": 20.0}` among the parameters, every trajectory is generated after
+# one that is held out from the training set: compressed, bounded, made private, decompressed. It enters the decoder alone.
+# `type: attributes` takes eight statistics instead of the trajectory; all settings are in `trajkit/deep/condition_config.py`.
+#
 # Run it here as it is (a small model on simulated data, about a minute), change a parameter, or let
 # `python -m trajkit run` execute it for a study.
 

@@ -83,7 +83,8 @@ def leak_table(study: StudyResults) -> pd.DataFrame:
 
 
 def overhead_table(study: StudyResults) -> pd.DataFrame:
-    """One row a conditional cell, means over repetitions: cost of training, memory and parameters, and how much more than without.
+    """One row a conditional cell, means over repetitions: cost of training, memory and parameters (what embeds the condition
+    included), and how much more than without.
 
     Core-seconds as in `trajkit.study.costs.cost_table`; "without" is the same cell without a condition.
     """
@@ -98,12 +99,12 @@ def overhead_table(study: StudyResults) -> pd.DataFrame:
                 "time": f"{100 * (a['core-seconds'] / b['core-seconds'] - 1):+.0f} %",
                 "peak MB": a["peak MB"],
                 "memory": f"{100 * (a['peak MB'] / b['peak MB'] - 1):+.0f} %",
-                "released parameters": a["parameters"],
+                "parameters of network and condition": a["parameters"],
                 "parameters": f"{100 * (a['parameters'] / b['parameters'] - 1):+.1f} %",
             }
     if not rows:
         return pd.DataFrame()
-    return pd.DataFrame(rows).T.infer_objects().astype({"released parameters": "float64"}).round(1)
+    return pd.DataFrame(rows).T.infer_objects().astype({"parameters of network and condition": "float64"}).round(1)
 
 
 def _facts(study: StudyResults) -> pd.DataFrame:
@@ -116,7 +117,7 @@ def _facts(study: StudyResults) -> pd.DataFrame:
                     "cell": run["cell"],
                     "core-seconds": study.training_seconds(run["run_id"]),
                     "peak MB": manifest["peak_mb"],
-                    "parameters": report.get("n_params"),
+                    "parameters": report.get("n_params", 0) + report.get("parameters apart (condition)", 0),
                 }
             )
     if not rows:
