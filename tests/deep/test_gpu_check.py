@@ -18,7 +18,14 @@ def test_without_a_gpu_it_says_so_and_succeeds(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.parametrize(
-    "check", [gpu_check.check_gradients, gpu_check.check_penalty, gpu_check.check_samples, gpu_check.check_resume]
+    "check",
+    [
+        gpu_check.check_gradients,
+        gpu_check.check_penalty,
+        gpu_check.check_condition,
+        gpu_check.check_samples,
+        gpu_check.check_resume,
+    ],
 )
 def test_the_cpu_agrees_with_itself(check) -> None:  # type: ignore[no-untyped-def]
     assert check(CPU).passed

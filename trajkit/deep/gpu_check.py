@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from trajkit.deep.condition_config import ConditionConfig
+from trajkit.deep.condition_inputs import ConditionInputs, condition_net
+from trajkit.deep.conditioning import Privatised, conditioned
 from trajkit.deep.critic import CriticLoss
 from trajkit.deep.ddpm import Denoising, alphas_bar, ddim
 from trajkit.deep.engines import make_engine, of_records
@@ -56,6 +59,7 @@ def main() -> int:
     checks: list[Callable[[torch.device], Row]] = [
         check_gradients,
         check_penalty,
+        check_condition,
         check_samples,
         check_bf16,
         check_resume,
@@ -75,6 +79,11 @@ def check_gradients(device: torch.device) -> Row:
 def check_penalty(device: torch.device) -> Row:
     """Clipped sums of a critic's per-record gradients, through its Lipschitz penalty, on ``device`` against the CPU."""
     return _against_cpu("gradients through the penalty against the CPU", _critic_clipped, device)
+
+
+def check_condition(device: torch.device) -> Row:
+    """Clipped sums of the gradients of a network with a private condition on ``device`` against the CPU."""
+    return _against_cpu("gradients with a condition against the CPU", _conditional_clipped, device)
 
 
 def _against_cpu(check: str, gradients: Callable[[torch.device], Tensor], device: torch.device) -> Row:
@@ -177,8 +186,24 @@ def _trainer(
 
 def _clipped(device: torch.device, *, bf16: bool = False) -> Tensor:
     """The clipped sum of the per-record gradients of the quick network, as one CPU vector."""
-    model = _model(QUICK).to(device).train()
     objective = Denoising(alphas_bar("linear", 100), (COORDINATES, LENGTH), draws=DRAWS)
+    return _summed(_model(QUICK), objective, device, bf16=bf16)
+
+
+def _conditional_clipped(device: torch.device) -> Tensor:
+    """The same with a compressed condition and VMF noise."""
+    asked = ConditionConfig(type="sample", mechanism="vmf", epsilon=20.0)
+    private = Privatised.of(asked, delta=None)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        net = condition_net(asked, private, length=LENGTH, size=QUICK.embedding)
+    inputs = ConditionInputs(asked, private, length=LENGTH, half_box=1.0, net=net)
+    objective = Denoising(alphas_bar("linear", 100), (COORDINATES, LENGTH), draws=DRAWS, condition=inputs)
+    return _summed(conditioned(_model(QUICK), net), objective, device)
+
+
+def _summed(model: nn.Module, objective: Denoising, device: torch.device, *, bf16: bool = False) -> Tensor:
+    model = model.to(device).train()
     drawn = {k: v.to(device) for k, v in objective.draw(RECORDS, torch.Generator().manual_seed(2)).items()}
     network = RecordGradients(model, draws=DRAWS)
     with torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16):
