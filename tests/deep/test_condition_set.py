@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -23,6 +25,11 @@ def made(n: int = 10, *, redraw: bool = True, noise: str = "seeded", **config: o
     records = torch.from_numpy(unit.transpose(0, 2, 1).astype(np.float32))
     asked = ConditionConfig(**(config or GAUSSIAN))  # type: ignore[arg-type]
     return ConditioningSet(asked, trajs, records, redraw=redraw, seed=1, noise=noise, half_box=1.0)
+
+
+def renamed(trajs: Trajectories) -> Trajectories:
+    """The same trajectories under other ids."""
+    return replace(trajs, traj_ids=np.array([f"test-{i}" for i in range(len(trajs))]))
 
 
 def encode(source: Tensor) -> Tensor:
@@ -48,7 +55,7 @@ def test_without_a_condition_nothing_is_held_out() -> None:
 
 
 def test_other_sources() -> None:
-    train, test = toy_trajectories(20), toy_trajectories(8, seed=9)
+    train, test = toy_trajectories(20), renamed(toy_trajectories(8, seed=9))
     from_test = ConditionConfig(type="sample", drawn_from="test", size=6)
     kept, held = split_conditions(train, test, from_test, seed=0)
     assert kept is train and held is not None and len(held) == 6 and set(held.traj_ids) <= set(test.traj_ids)
@@ -56,6 +63,8 @@ def test_other_sources() -> None:
     assert kept is train and held is train
     with pytest.raises(ParameterError, match="no test set was given"):
         split_conditions(train, None, from_test, seed=0)
+    with pytest.raises(DataContractError, match="20 of its trajectories are training trajectories too"):
+        split_conditions(train, train, from_test, seed=0)
     with pytest.raises(DataContractError, match=r"condition\.size is 20"):
         split_conditions(train, None, ConditionConfig(type="sample", size=20), seed=0)
     with pytest.raises(DataContractError, match="the set to draw from has 8"):
@@ -80,6 +89,30 @@ def test_more_trajectories_than_records_are_several_releases() -> None:
     assert conditions.releases == 1 + 3
     conditions.draw(4, seed=1, encode=encode)
     assert conditions.releases == 1 + 3 + 1
+
+
+def test_releases_of_another_number_share_no_noise() -> None:
+    """VMF draws its cosines before its directions: were the noise of n and n + 1 the same stream, two releases would share the
+    secret cosines, and their difference would show the vector. The ledger counts them apart, so they must be apart."""
+    conditions = made(40, **{"type": "sample", "mechanism": "vmf", "epsilon": 2.0, "d_out": 3})
+    one, two = (conditions.draw(n, seed=3, encode=encode) for n in (39, 40))
+    rows = encode(conditions.source).double()
+    rows = rows / rows.norm(dim=1, keepdim=True)
+    by_record = [
+        (rows[torch.from_numpy(d.index)] * d.vectors).sum(dim=1)[torch.from_numpy(np.argsort(d.index))[:30]]
+        for d in (one, two)
+    ]
+    assert conditions.releases == 2
+    assert float((by_record[0] - by_record[1]).abs().min()) > 1e-5
+
+
+def test_other_parameters_have_other_noise() -> None:
+    pools = []
+    for stream in ("one run", "another"):
+        conditions = made(10, redraw=False, **GAUSSIAN)
+        conditions.stream = stream
+        pools.append(conditions.pool(encode).vectors)
+    assert float((pools[0] - pools[1]).abs().min()) > 1e-6
 
 
 def test_noise_of_the_operating_system_is_new_every_time() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 from deep_toys import SMALL_CONFIG, toy_trajectories
 
@@ -15,6 +17,7 @@ from trajkit.errors import PrivacyAccountingError
 from trajkit.methods import make_method
 from trajkit.privacy.accounting import DpSgd, epsilon_of
 from trajkit.privacy.guarantee import Guarantee
+from trajkit.trajectories import Trajectories
 
 DP_SGD = {"regime": "private", "noise_multiplier": 2.0}
 LAPLACE = {"type": "sample", "mechanism": "laplace", "epsilon": 3.0, "size": 6}
@@ -27,8 +30,12 @@ def fitted(condition: dict[str, Any], *, private: bool = True, model: str = "vae
     return made.fit(toy_trajectories(), seed=1)  # type: ignore[return-value]
 
 
-def guarantee(condition: dict[str, Any], *, private: bool = True, n: int = 6) -> Guarantee:
-    return fitted(condition, private=private).release(n, seed=0).guarantee
+def guarantee(condition: dict[str, Any], *, private: bool = True, n: int = 6, **other: Any) -> Guarantee:
+    return fitted(condition, private=private, **other).release(n, seed=0).guarantee
+
+
+def renamed(trajs: Trajectories) -> Trajectories:
+    return replace(trajs, traj_ids=np.array([f"test-{i}" for i in range(len(trajs))]))
 
 
 @pytest.mark.parametrize(("private", "mechanism"), list(product([True, False], [True, False])))
@@ -74,7 +81,7 @@ def test_a_set_that_serves_as_both_pays_for_both() -> None:
     training, conditioning = g.parts
     assert g.holds and g.epsilon is not None and g.epsilon > training.epsilon + conditioning.epsilon - 1e-9
     assert g.delta == pytest.approx(training.delta + 1e-4)
-    assert "basic composition" in str(g.accountant) and DISJOINT not in g.assumptions
+    assert "the sum" in str(g.accountant) and DISJOINT not in g.assumptions
 
 
 @pytest.mark.parametrize(("private", "condition"), [(True, OPEN), (False, LAPLACE)])
@@ -110,14 +117,35 @@ def test_so_many_releases_that_delta_reaches_one_are_refused() -> None:
 
 def test_conditions_from_the_test_set_are_named() -> None:
     made = make_method("vae", **{**SMALL_CONFIG, **DP_SGD, "condition": {**LAPLACE, "drawn_from": "test"}})
-    model = made.fit(toy_trajectories(), seed=1, test=toy_trajectories(8, seed=5))  # type: ignore[call-arg]
+    model = made.fit(toy_trajectories(), seed=1, test=renamed(toy_trajectories(8, seed=5)))  # type: ignore[call-arg]
     g = model.release(6, seed=0).guarantee
     assert g.holds and g.parts[0].details["n"] == 40 and any("test set" in a for a in g.assumptions)
 
 
 def test_the_gan_releases_its_private_vectors_once() -> None:
-    model = fitted({**LAPLACE}, model="gan", n_critic=2)
+    model = fitted(LAPLACE, model="gan", n_critic=2)
     g = model.release(30, seed=0).guarantee
-    assert (g.holds and g.parts[1].epsilon == 3.0 and "on the critic" in g.parts[0].mechanism) or "critic" in str(
-        g.mechanism
-    )
+    assert g.holds and g.parts[1].epsilon == 3.0 and g.parts[1].details["releases"] == 1
+    assert "on the critic" in str(g.mechanism)
+
+
+def test_a_part_states_its_own_epsilon_and_no_other() -> None:
+    words = guarantee(GAUSSIAN).parts[1].mechanism
+    assert "Gaussian noise of standard deviation" in words and "epsilon" not in words
+
+
+def test_where_no_accountant_covers_both_sets_the_parts_stand() -> None:
+    """Noise so loose that only a bound is known: nothing is claimed for the whole, and the release is not lost."""
+    g = guarantee(LAPLACE, private=True, noise_multiplier=0.3, steps=30, batch_size=20)
+    assert not g.holds and "under replace-one" in str(g.reason)
+    assert [p.protects for p in g.parts] == ["training set", "conditioning set"] and g.assumptions
+
+
+def test_deltas_that_add_up_to_one_claim_nothing() -> None:
+    g = guarantee({**GAUSSIAN, "delta": 0.99, "drawn_from": "training"})
+    assert not g.holds and g.parts == () and "deltas of both uses add up" in str(g.reason)
+
+
+def test_parts_that_stand_alone_keep_their_assumptions() -> None:
+    g = guarantee(OPEN)
+    assert not g.holds and DISJOINT in g.assumptions and any("box is public" in a for a in g.assumptions)

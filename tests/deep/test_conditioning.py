@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -104,6 +106,35 @@ def test_beyond_its_range_epsilon_is_refused() -> None:
             make_method("diffusion", condition={"type": "sample", "mechanism": "vmf", "epsilon": epsilon})
 
 
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        (None, "a condition is a mapping"),
+        ("sample", "a condition is a mapping"),
+        ({"type": "none", "d_out": 4}, "type none has no other settings"),
+        ({"type": "sample", "mechanism": "vmf"}, "mechanism and epsilon of a condition belong together"),
+        ({"type": "sample", "epsilon": 1.0}, "mechanism and epsilon of a condition belong together"),
+        (
+            {"type": "sample", "mechanism": "vmf", "epsilon": 1.0, "delta": 0.1},
+            "delta belongs to the mechanism gaussian",
+        ),
+        ({"type": "sample", "mix_steps": 3}, "mix_steps of a condition would do nothing"),
+        ({"type": "attributes", "d_out": 4, "norm": 2.0}, "d_out, norm of a condition would do nothing"),
+        ({"type": "sample", "guidance": 1.0}, "guidance needs drop above 0"),
+        (
+            {"type": "sample", "mechanism": "vmf", "epsilon": 1.0, "mix_steps": 9999},
+            "mix_steps 9999 exceeds the 240 steps",
+        ),
+        ({"type": "sample", "eps": 1.0}, "condition.eps is unknown; known here: type, mechanism, epsilon"),
+        ({"type": "sample", "d_out": 1}, "condition.d_out"),
+        ({"type": "sample", "norm": 1e-6}, "condition.norm"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_words(condition: object, words: str) -> None:
+    with pytest.raises(ParameterError, match=re.escape(words)):
+        make_method("diffusion", condition=condition)
+
+
 def test_a_row_beyond_its_bound_is_refused_and_a_row_of_zeros_gets_a_direction() -> None:
     with pytest.raises(ParameterError):
         privatised("laplace", d_out=3).randomise(np.full((1, 3), 0.5), np.random.default_rng(0))
@@ -116,14 +147,17 @@ def test_a_row_beyond_its_bound_is_refused_and_a_row_of_zeros_gets_a_direction()
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_private_vectors_lie_on_a_public_grid(mechanism: str) -> None:
     made = privatised(mechanism, d_out=4).randomise(unit_rows(100, 4, mechanism), np.random.default_rng(0)) / GRID
+    small = privatised(mechanism, d_out=4, norm=1e-3)
+    cosine = small.randomise(1e-3 * unit_rows(100, 4, mechanism), np.random.default_rng(0))
+    assert 0.5e-3 < float(np.linalg.norm(cosine, axis=1).mean()) < 2e-3  # the grid shrinks with the norm
     assert bool((made == made.round()).all())
 
 
 def test_the_schedule_goes_from_plain_to_private() -> None:
-    made = config("gaussian", mix_steps=10)
+    made = config("gaussian")
     private = Privatised.of(made, delta=1e-5)
     net = condition_net(made, private, length=4, size=6)
-    inputs = ConditionInputs(made, private, length=4, half_box=1.0, net=net)
+    inputs = ConditionInputs(made, private, length=4, half_box=1.0, mix_steps=10, net=net)
     shares = []
     for step in (0, 5, 10, 99):
         inputs.begin_step(step)

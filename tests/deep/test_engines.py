@@ -38,7 +38,7 @@ def _critic(sizes: Sizes, length: int, lipschitz: str, fakes: str = "separate") 
     return critic, objective
 
 
-MECHANISM = ConditionConfig(type="sample", mechanism="vmf", epsilon=20.0, d_out=3, mix_steps=0)
+MECHANISM = ConditionConfig(type="sample", mechanism="vmf", epsilon=20.0, d_out=3)
 
 
 def _conditional(body: nn.Module, size: int, length: int) -> tuple[nn.Module, ConditionInputs]:

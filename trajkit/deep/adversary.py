@@ -1,7 +1,7 @@
 """The generator's side of the GAN: it is trained through the critic's weights and sees no record.
 
 Where the critic is trained by DP-SGD, all of this is post-processing. The published scheme turns it round: the critic learns
-without noise and the generator's gradients, one a latent vector, are clipped and noised; see `published_guarantee`.
+without noise and the generator's gradients, one a latent vector, are clipped and noised; see `trajkit.deep.training_guarantee.generator_only_guarantee`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ class GeneratorSettings:
 class GeneratorTrainer:
     """The companion of the critic's `Trainer`; ``ema`` holds the averaged weights that are released.
 
-    ``conditions`` [m, …]: packed condition vectors of the conditioning set, one of which accompanies each latent vector. They
-    are private or belong to a set that is not protected; either way no training record is behind them.
+    ``conditions`` [m, …]: packed condition vectors of the conditioning set, one of which accompanies each latent vector; no
+    training record is behind them. ``keep``: they came from a mechanism, whose noise drawn again would be another release, so a
+    checkpoint holds them; the others are computed again.
     """
 
     def __init__(
@@ -50,9 +51,10 @@ class GeneratorTrainer:
         *,
         seed: int,
         conditions: Tensor | None = None,
+        keep: bool = False,
     ) -> None:
         self.generator, self.latent, self.settings = generator.train(), latent, settings
-        self.conditions = conditions
+        self.conditions, self.keep = conditions, keep
         self.engine = make_engine(generator, draws=1, second_order=False, max_grad_norm=settings.max_grad_norm)
         self.parameters = trainable(generator)
         self.optimizer = torch.optim.AdamW(
@@ -115,7 +117,7 @@ class GeneratorTrainer:
             "updates": self.updates,
             "draws": self.draws.get_state(),
             "noise": self.noise.get_state(),
-            "conditions": self.conditions,
+            "conditions": self.conditions if self.keep else None,
         }
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ PARTS = (
     "complete",
 )
 SECRET = ("generators", "record")
-SECRET_OF_COMPANION = ("draws", "noise", "conditions")
+SECRET_OF_COMPANION = ("draws", "noise")
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:

@@ -20,7 +20,8 @@ class ConditionConfig(MethodConfig):
     `trajkit.deep.attributes`). With a ``mechanism`` the compressed vector is bounded to ``norm`` (L1 for laplace, L2 else;
     ``bound``: longer vectors are clipped, or all are scaled to it, which vmf always does) and made (``epsilon``, ``delta``)-DP
     under replace-one; ``delta`` null means size ** -1.1 for gaussian, 0 for the others. In training the share of the private
-    version in the vector rises linearly from 0 to 1 over ``mix_steps`` steps; generation uses the private one only.
+    version in the vector rises linearly from 0 to 1 over ``mix_steps`` steps (null: half of those that draw records);
+    generation uses the private one only.
 
     Conditions come from ``size`` trajectories (null: a tenth of the training set, at least 2, where they are held out; else all)
     ``drawn_from`` "held-out" (taken out of the training set, so that the two sets are disjoint), "training" or "test" (as
@@ -35,9 +36,9 @@ class ConditionConfig(MethodConfig):
     epsilon: float | None = Field(None, ge=EPSILON_RANGE[0], le=EPSILON_RANGE[1])
     delta: float | None = Field(None, gt=0, lt=1)
     d_out: int = Field(8, ge=2, le=512)
-    norm: float = Field(1.0, gt=0, allow_inf_nan=False)
+    norm: float = Field(1.0, ge=1e-3, le=1e3)
     bound: Literal["clip", "scale"] = "clip"
-    mix_steps: int = Field(100, ge=0)
+    mix_steps: int | None = Field(None, ge=0)
     drawn_from: Literal["held-out", "training", "test"] = "held-out"
     size: int | None = Field(None, ge=2)
     redraw: bool | None = None
@@ -50,6 +51,13 @@ class ConditionConfig(MethodConfig):
             raise ValueError("a condition of type none has no other settings: choose type sample or attributes")
         if (self.mechanism == "none") != (self.epsilon is None):
             raise ValueError("mechanism and epsilon of a condition belong together: state both or neither")
+        ignored = [] if self.is_private else ["mix_steps", "redraw"]
+        ignored += [] if self.compresses else ["d_out", "norm", "bound"]
+        given = [name for name in ignored if getattr(self, name) != type(self).model_fields[name].default]
+        if given:
+            raise ValueError(
+                f"{', '.join(given)} of a condition would do nothing without a mechanism: leave it out or add one"
+            )
         if self.delta is not None and self.mechanism != "gaussian":
             raise ValueError("delta belongs to the mechanism gaussian: the others have none")
         if self.guidance > 0 and self.drop == 0:

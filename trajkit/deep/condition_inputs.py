@@ -18,7 +18,8 @@ NOISE, KEPT = "condition noise", "condition kept"
 class ConditionInputs:
     """Takes records apart into trajectory and source, draws the condition's random numbers, packs the rows for `ConditionNet`.
 
-    ``net``: whose share of the private version follows the schedule. ``fixed``: a compressor outside the network (the GAN's).
+    ``net``: whose share of the private version follows the schedule, from 0 to 1 over ``mix_steps``. ``fixed``: a compressor
+    outside the network (the GAN's).
     """
 
     def __init__(
@@ -28,11 +29,12 @@ class ConditionInputs:
         *,
         length: int,
         half_box: float,
+        mix_steps: int = 0,
         net: ConditionNet | None = None,
         fixed: Compressor | None = None,
     ) -> None:
         self.config, self.private, self.length, self.half_box = config, private, length, half_box
-        self.net, self.fixed, self.mix = net, fixed, 1.0
+        self.mix_steps, self.net, self.fixed, self.mix = mix_steps, net, fixed, 1.0
 
     @property
     def active(self) -> bool:
@@ -41,7 +43,7 @@ class ConditionInputs:
 
     def begin_step(self, step: int) -> None:
         """Raise the share of the private version linearly from 0 to 1 over ``mix_steps`` steps."""
-        self.mix = min(1.0, step / self.config.mix_steps) if self.config.mix_steps else 1.0
+        self.mix = min(1.0, step / self.mix_steps) if self.mix_steps else 1.0
         if self.net is not None:
             self.net.mix = self.mix
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from trajkit.deep import attributes
 from trajkit.deep.condition_config import ConditionConfig
 from trajkit.deep.condition_inputs import source_columns
 from trajkit.deep.conditioning import Privatised, bounded
@@ -38,6 +39,12 @@ def split_conditions(
     if config.drawn_from == "test":
         if test is None:
             raise ParameterError("condition.drawn_from is test, but no test set was given: pass fit(train, test=...)")
+        both = np.intersect1d(train.traj_ids, test.traj_ids)
+        if len(both):
+            raise DataContractError(
+                f"condition.drawn_from is test, but {len(both)} of its trajectories are training trajectories too: give a "
+                "disjoint test set, or use drawn_from: training"
+            )
         return train, _some(test, config.size or len(test), seed)
     if config.drawn_from == "training":
         return train, _some(train, config.size or len(train), seed)
@@ -78,6 +85,7 @@ class ConditioningSet:
 
     With ``redraw`` every generated trajectory has noise of its own: n trajectories are ceil(n / size) releases of every
     record. Without it one private vector a record is made here and used for everything, which is one release.
+    ``stream`` names the run in the seed of the noise: runs that share it could be compared to find what stands behind the noise.
     """
 
     def __init__(
@@ -90,8 +98,10 @@ class ConditioningSet:
         seed: int,
         noise: str,
         half_box: float,
+        stream: str = "",
     ) -> None:
         self.config, self.trajs, self.redraw, self.seed, self.noise = config, trajs, redraw, seed, noise
+        self.stream = stream
         packed = source_columns(config, trajs)
         self.source = records.flatten(1) / half_box if packed is None else packed
         self.delta = config.delta
@@ -109,7 +119,7 @@ class ConditioningSet:
         """How often the mechanism has been applied to each record for what has left, at least once."""
         return max(1, sum(self._released.values())) if self.redraw else 1
 
-    def draw(self, n: int, *, seed: int, encode: Encode, counted: bool = True) -> Drawn:
+    def draw(self, n: int, *, seed: int, encode: Encode) -> Drawn:
         """Return the vectors for ``n`` trajectories: every record once before any is taken again.
 
         ``encode`` compresses sources [m, inputs]. The same ``n`` and ``seed`` give the same bytes, which is no further release,
@@ -123,10 +133,11 @@ class ConditioningSet:
             pool = self.pool(encode)
             return replace(pool, vectors=pool.vectors[torch.from_numpy(index)], index=index)
         key = (n, len(self._released) if self.noise == "os" else seed)
-        if counted and key not in self._released:
+        if key not in self._released:
             self._refuse_beyond(sum(self._released.values()) + times)
             self._released[key] = times
-        return self._vectors(index, encode, self._rng(child_seed(seed, "noise", "condition")))
+        # another n is another release, and its noise must have nothing in common with this one's
+        return self._vectors(index, encode, self._rng(seed, n))
 
     def _refuse_beyond(self, releases: int) -> None:
         if releases * (self.delta or 0.0) >= 1:
@@ -138,18 +149,18 @@ class ConditioningSet:
     def pool(self, encode: Encode) -> Drawn:
         """One vector for each record, made once."""
         if self._pool is None:
-            noise = self._rng(child_seed(self.seed, "noise", "condition"))
-            self._pool = self._vectors(np.arange(len(self)), encode, noise)
+            self._pool = self._vectors(np.arange(len(self)), encode, self._rng(self.seed, len(self)))
         return self._pool
 
     def keep(self, vectors: Tensor) -> None:
         """Use these vectors, those of a checkpoint where a training was resumed: made again they would be another release."""
-        self._pool = (
-            replace(self._pool, vectors=vectors) if self._pool is not None else Drawn(vectors, np.arange(len(self)))
-        )
+        if self._pool is None or not torch.equal(self._pool.vectors, vectors):
+            self._pool = Drawn(vectors, np.arange(len(self)))
 
-    def _rng(self, seed: int) -> np.random.Generator:
-        return np.random.default_rng() if self.noise == "os" else np.random.default_rng(seed)
+    def _rng(self, seed: int, n: int) -> np.random.Generator:
+        if self.noise == "os":
+            return np.random.default_rng()
+        return np.random.default_rng(child_seed(seed, "noise", "condition", self.stream, n))
 
     @torch.no_grad()
     def _vectors(self, index: np.ndarray, encode: Encode, noise: np.random.Generator) -> Drawn:
@@ -194,6 +205,17 @@ class ConditioningSet:
             "found": float((own < away.min(axis=1)).mean()),
             "chance": 1 / (others + 1),
         }
+
+
+def public_vectors(config: ConditionConfig, n: int) -> Tensor:
+    """Vectors [n, …] such as conditions have, that belong to nobody: what a model makes of them gives nothing away."""
+    draws = torch.Generator().manual_seed(0)
+    if config.compresses:
+        return bounded(torch.randn(n, config.d_out, generator=draws), norm=config.norm, order=2, how="scale")
+    made = torch.rand(n, len(attributes.NAMES), generator=draws) * 2 - 1
+    for column, size in zip(attributes.IDS, (attributes.SLOTS, attributes.CELLS, attributes.CELLS), strict=True):
+        made[:, column] = torch.randint(size, (n,), generator=draws).float()
+    return made
 
 
 def _cosine(rows: np.ndarray, made: np.ndarray) -> float:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from trajkit.deep.condition_config import NAMES
 from trajkit.deep.condition_set import ConditioningSet
 from trajkit.deep.training_guarantee import UNIT
 from trajkit.errors import PrivacyAccountingError
 from trajkit.privacy.guarantee import CONDITIONING, Guarantee, Part, no_guarantee
+from trajkit.privacy.ledger import Spent
 
 REPLACE_ONE = "replace-one"
 ASSUMPTIONS = (
     "the size of the conditioning set is public, as replace-one has it",
     "which conditioning trajectory stands behind which released one stays secret, as do the vectors before the noise",
     "no amplification is claimed for conditions that were drawn and not all used",
+    "releases of another training, also of this one fitted again, are not counted: each costs as much again",
 )
-DISJOINT = "training set and conditioning set are disjoint: which trajectory is in which was drawn by seed before any was looked at"
-TEST = "the conditioning set is the test set: metrics compare the release with its own conditions"
+DISJOINT = (
+    "training set and conditioning set are disjoint, and which trajectory is in which is given: it was drawn by seed before any "
+    "was looked at, and one more trajectory in the input would deal them anew"
+)
+TEST = (
+    "the conditioning set is the test set, which shares no trajectory id with the training set; metrics compare the release with "
+    "its own conditions"
+)
+UNPROTECTED = f"the {CONDITIONING} is not protected: {{}}s condition what is generated, without noise"
 
 
 def conditional_guarantee(training: Guarantee, conditions: ConditioningSet) -> Guarantee:
@@ -27,50 +36,56 @@ def conditional_guarantee(training: Guarantee, conditions: ConditioningSet) -> G
     set drawn from the training set: both see the same trajectory, so their budgets add up, and where one of them is
     not private nothing holds. A set without protection makes the whole not hold; the part of the other set stands.
     """
-    config = conditions.config
     part = _part(conditions)
-    overlapping = config.drawn_from == "training"
-    open_set = f"the {CONDITIONING} is not protected: its {config.type}s condition what is generated, without noise"
-    if not training.holds and part is None:
-        return replace(training, reason=f"{training.reason}; {open_set}")
-    if overlapping and (part is None or not training.holds):
-        why = open_set if part is None else f"{training.reason}, and these trajectories are also its {CONDITIONING}"
-        return no_guarantee(
-            f"{why}: one set serves as both, and a trajectory is as exposed as its weaker use",
-            unit=UNIT,
-            rng=training.rng,
-        )
-    if part is None:
-        return no_guarantee(open_set, unit=UNIT, rng=training.rng, parts=_apart(training), adjacency=training.adjacency)
-    if not training.holds:
-        return no_guarantee(
-            f"the training set is not protected: {training.reason}",
-            unit=UNIT,
-            adjacency=REPLACE_ONE,
-            rng=training.rng,
-            parts=(part,),
-        )
-    spent = _replace_one(training)
-    how = (
-        "basic composition, since both use the same trajectories"
-        if overlapping
-        else "the larger, since the sets are disjoint"
-    )
+    missing = [] if training.holds else [f"the training set is not protected: {training.reason}"]
+    missing += [] if part else [UNPROTECTED.format(conditions.config.type.removesuffix("s"))]
+    parts = (*_apart(training), *([part] if part else []))
+    if part is None or missing:
+        return _without_the_whole(training, conditions, parts, missing)
+    overlapping = conditions.config.drawn_from == "training"
+    how = "the sum, since both use the same trajectories" if overlapping else "the larger, since the sets are disjoint"
     combine = sum if overlapping else max
+    try:
+        spent = replace_one(training)
+    except PrivacyAccountingError as error:
+        return _without_the_whole(
+            training, conditions, parts, [f"no epsilon covers both sets under replace-one: {error}"]
+        )
+    delta = combine((spent.delta, part.delta))
+    if delta >= 1:
+        return _without_the_whole(training, conditions, parts, [f"the deltas of both uses add up to {delta:.2g}"])
     return replace(
         training,
         epsilon=combine((spent.epsilon, part.epsilon)),
-        delta=combine((spent.delta, part.delta)),
+        delta=delta,
         adjacency=REPLACE_ONE,
         mechanism=f"{training.mechanism}; conditions: {part.mechanism}",
-        accountant=f"{spent.accountant} for the training set under replace-one, {_name(conditions)} for the {CONDITIONING}; {how}",
-        parts=(*_apart(training), part),
-        assumptions=(
-            *training.assumptions,
-            *ASSUMPTIONS,
-            *(() if overlapping else (TEST if config.drawn_from == "test" else DISJOINT,)),
-        ),
+        accountant=f"{spent.accountant} for the training set under replace-one, {NAMES[conditions.config.mechanism]} mechanism for the {CONDITIONING}; {how}",
+        parts=parts,
+        assumptions=_assumptions(training, conditions),
     )
+
+
+def _without_the_whole(
+    training: Guarantee, conditions: ConditioningSet, parts: tuple[Part, ...], missing: list[str]
+) -> Guarantee:
+    """The record of a release of which only ``parts`` hold, and not even they where one set serves as both."""
+    if conditions.config.drawn_from == "training":
+        missing = [*missing, "one set serves as both, and a trajectory is as exposed as its weaker use"]
+        parts = ()
+    return no_guarantee(
+        "; ".join(missing),
+        unit=UNIT,
+        rng=training.rng,
+        parts=parts,
+        assumptions=_assumptions(training, conditions) if parts else (),
+    )
+
+
+def _assumptions(training: Guarantee, conditions: ConditioningSet) -> tuple[str, ...]:
+    sets: dict[str, tuple[str, ...]] = {"held-out": (DISJOINT,), "test": (TEST,), "training": ()}
+    private = ASSUMPTIONS if conditions.private is not None else ()
+    return (*training.assumptions, *private, *sets[conditions.config.drawn_from])
 
 
 def _apart(training: Guarantee) -> tuple[Part, ...]:
@@ -83,7 +98,7 @@ def _part(conditions: ConditioningSet) -> Part | None:
     if private is None or config.epsilon is None:
         return None
     one = conditions.delta or 0.0
-    words = f"{private.mechanism.in_words()}, on conditions of {config.d_out} numbers bounded to norm {config.norm:g}"
+    words = private.in_words()
     if k > 1:
         words += f", {k} releases of each (more trajectories were generated than the set has)"
     details = {
@@ -100,33 +115,10 @@ def _part(conditions: ConditioningSet) -> Part | None:
     return Part(CONDITIONING, words, k * config.epsilon, k * one, details, REPLACE_ONE)
 
 
-def _name(conditions: ConditioningSet) -> str:
-    return {
-        "laplace": "Laplace mechanism",
-        "gaussian": "analytic Gaussian mechanism",
-        "vmf": "von Mises-Fisher mechanism",
-    }[conditions.config.mechanism]
-
-
-@dataclass(frozen=True)
-class _Spent:
-    epsilon: float
-    delta: float
-    accountant: str
-
-
-def _replace_one(training: Guarantee) -> _Spent:
-    """What DP-SGD spends under replace-one; where no accountant says, the bound for a removal and an addition."""
+def replace_one(training: Guarantee) -> Spent:
+    """What DP-SGD spends under replace-one at its own delta. Raises PrivacyAccountingError where no accountant says."""
     from trajkit.privacy.accounting import DpSgd, epsilon_of
 
-    d, delta = training.parts[0].details, float(training.delta or 0.0)
+    d = training.parts[0].details
     mechanism = DpSgd(d["sample_rate"], d["noise_multiplier"], d["steps"])
-    try:
-        spent = epsilon_of(mechanism, delta=delta, unit=UNIT, adjacency=REPLACE_ONE)
-        return _Spent(spent.epsilon, spent.delta, spent.accountant)
-    except PrivacyAccountingError:
-        epsilon = float(training.epsilon or 0.0)
-        doubled = delta * (1 + math.exp(min(epsilon, 700.0)))
-        if doubled >= 1:
-            raise
-        return _Spent(2 * epsilon, doubled, f"{training.accountant}, doubled")
+    return epsilon_of(mechanism, delta=float(training.delta or 0.0), unit=UNIT, adjacency=REPLACE_ONE)

@@ -22,9 +22,8 @@ from trajkit.privacy.mechanisms import Gaussian, Laplace, row_mechanism
 from trajkit.privacy.vmf import VonMisesFisher
 
 TINY = 1e-12
-GRID = (
-    2.0**-20
-)  # private vectors are rounded to this public grid: the last bits of a float say where the noise was added
+# of the norm: private vectors are rounded to this public grid, since the last bits of a float tell what was added
+GRID = 2.0**-20
 
 
 def bounded(rows: Tensor, *, norm: float, order: int, how: str) -> Tensor:
@@ -72,6 +71,15 @@ class Privatised:
         """The public factor."""
         return self.norm / math.sqrt(self.norm**2 + self.d * self._variance)
 
+    def in_words(self) -> str:
+        """The noise, without a word on what it promises."""
+        m, rows = self.mechanism, f"on vectors of {self.d} numbers bounded to "
+        if isinstance(m, Laplace):
+            return f"Laplace noise of scale {m.scale:.4g} {rows}L1 norm {self.norm:g}"
+        if isinstance(m, Gaussian):
+            return f"Gaussian noise of standard deviation {m.sigma:.4g} {rows}L2 norm {self.norm:g}"
+        return f"von Mises-Fisher draws of concentration {m.kappa:.4g} about the directions of {self.d} numbers"
+
     def draw(self, n: int, rng: np.random.Generator) -> Tensor:
         """Return float32 [n, numbers] for `apply`."""
         if isinstance(self.mechanism, VonMisesFisher):
@@ -98,7 +106,8 @@ class Privatised:
             made = self.norm * self.mechanism.randomise(_directions(rows), rng)
         else:
             made = self.shrink * self.mechanism.randomise(rows, rng)
-        return np.round(made / GRID) * GRID
+        grid = GRID * self.norm
+        return np.round(made / grid) * grid
 
     def expected_cosine(self, rows: np.ndarray) -> float:
         """Mean over ``rows`` [n, d] of the cosine between a row and its private version, by theory; a row of zeros counts as 0."""

@@ -47,6 +47,13 @@ class DeepConfig(MethodConfig):
     bf16: bool = False
     condition: ConditionConfig = ConditionConfig()
 
+    @field_validator("condition", mode="before")
+    @classmethod
+    def _mapping(cls, value: Any) -> Any:
+        if not isinstance(value, (dict, ConditionConfig)):
+            raise ValueError("a condition is a mapping such as {type: sample}; leave it out for none")
+        return value
+
     @field_validator("channel_multipliers", mode="before")
     @classmethod
     def _list_to_tuple(cls, value: Any) -> Any:
@@ -66,7 +73,18 @@ class DeepConfig(MethodConfig):
         Sizes(self.channels, self.channel_multipliers, self.blocks, self.groups)
         if not self.guides and self.condition.drop:
             raise ValueError("condition.drop and condition.guidance belong to the diffusion model: leave them out")
+        if self.condition.is_private and self.mix_steps > self.record_steps:
+            raise ValueError(
+                f"condition.mix_steps {self.mix_steps} exceeds the {self.record_steps} steps that draw records: the network "
+                "would never train on private conditions alone"
+            )
         return self
+
+    @property
+    def mix_steps(self) -> int:
+        """Steps over which the private version of a condition replaces it in training."""
+        stated = self.condition.mix_steps
+        return self.record_steps // 2 if stated is None else stated
 
     @property
     def guides(self) -> bool:

@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from trajkit.deep.adversary import GeneratorSettings, GeneratorTrainer
 from trajkit.deep.condition_inputs import fixed_compressor
-from trajkit.deep.conditioning import body_of, conditioned, decoded
+from trajkit.deep.conditioning import body_of, conditioned
 from trajkit.deep.critic import CriticLoss, Fakes, Lipschitz
 from trajkit.deep.deep_config import DeepConfig
-from trajkit.deep.generator import DeepGenerator
+from trajkit.deep.generator import DecoderGenerator
 from trajkit.deep.halves import Decoder, Encoder, decoder_sizes
 from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.train_settings import TrainSettings
@@ -77,7 +77,7 @@ class GanConfig(DeepConfig):
         return self.steps if self.dp_target == "generator" else self.record_steps
 
 
-class Gan(DeepGenerator):
+class Gan(DecoderGenerator):
     """A WGAN-LP over trajectories of fixed length, with or without a condition.
 
     What trains the generator may touch no training record, or it would be no post-processing of the private critic. So its
@@ -129,6 +129,7 @@ class Gan(DeepGenerator):
             ),
             seed=seed,
             conditions=conditions,
+            keep=c.condition.is_private,
         )
         return critic, objective, self._player
 
@@ -166,11 +167,6 @@ class Gan(DeepGenerator):
             return None
         vectors = self.conditions_.pool(self._encode).vectors
         return torch.cat([vectors, torch.ones(len(vectors), 1)], dim=1)
-
-    @torch.no_grad()
-    def _sample(self, n: int, generator: torch.Generator, vectors: Tensor | None) -> Tensor:
-        z = torch.randn(n, self.config.latent, generator=generator).to(self.device_)
-        return decoded(self.model_, z, vectors)
 
     def _facts(self, trainer: Trainer, records: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
         known = {

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from trajkit.deep.checkpoint import copy_checkpoint, longest_prefix
 from trajkit.deep.condition_inputs import ConditionInputs, condition_net, source_columns
-from trajkit.deep.condition_set import ConditioningSet, Drawn, facts, split_conditions
+from trajkit.deep.condition_set import ConditioningSet, Drawn, facts, public_vectors, split_conditions
 from trajkit.deep.conditional_guarantee import conditional_guarantee
-from trajkit.deep.conditioning import Conditioned, ConditionNet, body_of
+from trajkit.deep.conditioning import Conditioned, ConditionNet, body_of, decoded
 from trajkit.deep.deep_config import DeepConfig
 from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.train_settings import TrainSettings
@@ -100,10 +100,10 @@ class DeepGenerator:
         c = self.config
         whole = train
         train, conditions = split_conditions(whole, test, c.condition, seed=seed)
+        self.conditions_ = self._conditions(conditions, seed)
         records = self._records(train)
         budget = plan(c, len(train))
         self.device_ = pick_device(c.device)
-        self.conditions_ = self._conditions(conditions, seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(child_seed(seed, "init"))
             model, objective, companion = self._build(budget, seed)
@@ -146,11 +146,12 @@ class DeepGenerator:
     def release(self, n: int | None, *, seed: int) -> Release:
         """Return ``n`` sampled trajectories without time; points outside the box are moved onto it and counted.
 
-        Their guarantee covers all that this fitted model has released, conditions used again included.
+        Their guarantee covers all that this fitted model has released since `fit`, conditions used again included: a later
+        guarantee takes the place of an earlier one, and a model fitted again counts from the start.
         """
         if not hasattr(self, "model_"):
             raise ParameterError("release was called before fit: fit the model first")
-        if n is None or n < 1:
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
             raise ParameterError(f"n must be the number of trajectories to sample, at least 1, got {n!r}")
         c = self.config
         drawn = self._drawn(n, seed)
@@ -178,7 +179,14 @@ class DeepGenerator:
             return None
         c = self.config
         return ConditioningSet(
-            c.condition, trajs, self._scaled(trajs), redraw=c.redraws, seed=seed, noise=c.noise, half_box=c.half_box
+            c.condition,
+            trajs,
+            self._scaled(trajs),
+            redraw=c.redraws,
+            seed=seed,
+            noise=c.noise,
+            half_box=c.half_box,
+            stream=_short(c),
         )
 
     def _net(self, size: int, *, compress: bool = True) -> ConditionNet | None:
@@ -192,17 +200,19 @@ class DeepGenerator:
         """What the objective does with the condition of a record."""
         c = self.config
         private = self.conditions_.private if self.conditions_ is not None else None
-        return ConditionInputs(c.condition, private, length=c.length, half_box=c.half_box, net=net, **options)
+        return ConditionInputs(
+            c.condition, private, length=c.length, half_box=c.half_box, mix_steps=c.mix_steps, net=net, **options
+        )
 
-    def _drawn(self, n: int, seed: int, *, counted: bool = True) -> Drawn | None:
+    def _drawn(self, n: int, seed: int) -> Drawn | None:
         """Condition vectors for ``n`` trajectories; None where there is no condition."""
         conditions = self.conditions_
-        return None if conditions is None else conditions.draw(n, seed=seed, encode=self._encode, counted=counted)
+        return None if conditions is None else conditions.draw(n, seed=seed, encode=self._encode)
 
     def _check_collapse(self) -> None:
         """Raise RunFailedError when all samples are one and the same trajectory."""
-        drawn = self._drawn(64, 0, counted=False)  # nothing of it leaves
-        samples = self._sample(64, torch.Generator().manual_seed(0), drawn.vectors if drawn else None)
+        vectors = None if self.conditions_ is None else public_vectors(self.config.condition, 64)
+        samples = self._sample(64, torch.Generator().manual_seed(0), vectors)
         if not bool(torch.isfinite(samples).all()):
             raise RunFailedError(f"{self.name} returns samples that are not finite numbers: lower learning_rate")
         spread = float(samples.std(dim=0).max()) / self.config.half_box
@@ -217,11 +227,15 @@ class DeepGenerator:
         if len(train) < max(2, self.config.batch_size):
             raise DataContractError(
                 f"{train.meta.dataset} has {len(train)} trajectories, fewer than batch_size {self.config.batch_size} "
-                f"(and at least 2 are needed; first: {', '.join(train.traj_ids[:3]) or 'none'}): use more data or a smaller batch_size"
+                f"(and at least 2 are needed; first: {', '.join(train.traj_ids[:3]) or 'none'}{self._held_out()}): use more data or a smaller batch_size"
             )
         train.check()
         records, columns = self._scaled(train), source_columns(self.config.condition, train)
         return records if columns is None else torch.cat([records.flatten(1), columns], dim=1)
+
+    def _held_out(self) -> str:
+        held = self.conditions_ if self.config.condition.drawn_from == "held-out" else None
+        return "" if held is None else f"; condition.size: {len(held)} are held out"
 
     def _scaled(self, train: Trajectories) -> Tensor:
         lonlat = to_fixed_length(train, length=self.config.length)
@@ -282,11 +296,14 @@ class DeepGenerator:
     @property
     def _begins_longer(self) -> bool:
         """Whether this training is the beginning of one with more steps."""
-        return self.config.regime == "plain" and self.config.decay == "constant"
+        c = self.config
+        by_length = c.condition.is_private and c.condition.mix_steps is None  # the schedule follows the number of steps
+        return c.regime == "plain" and c.decay == "constant" and not by_length
 
     def _shared(self, train: Trajectories, prefixes: Path | None, identity: str) -> Path | None:
         """Where trainings that begin alike meet; None where they may not: a private set's sampler state is kept nowhere."""
-        if prefixes is None or not self._begins_longer or train.meta.visibility == "private":
+        sets = [train, *([self.conditions_.trajs] if self.conditions_ is not None else [])]
+        if prefixes is None or not self._begins_longer or any(s.meta.visibility == "private" for s in sets):
             return None
         return prefixes / identity[:32]
 
@@ -303,6 +320,21 @@ class DeepGenerator:
             "version": self.version,
         }
         return hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()
+
+
+class DecoderGenerator(DeepGenerator):
+    """A generator that samples by decoding standard normal latent vectors, ``config.latent`` numbers each."""
+
+    @torch.no_grad()
+    def _sample(self, n: int, generator: torch.Generator, vectors: Tensor | None) -> Tensor:
+        z = torch.randn(n, self.config.latent, generator=generator).to(self.device_)
+        return decoded(self.model_, z, vectors)
+
+
+def _short(config: DeepConfig) -> str:
+    """A name for these parameters, but for those that say how they are computed."""
+    how = {"device", "bf16", "physical_batch", "checkpoint_every_s"}
+    return hashlib.sha256(config.model_dump_json(exclude=how).encode()).hexdigest()[:16]
 
 
 def pick_device(name: str) -> torch.device:

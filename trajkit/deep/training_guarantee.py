@@ -14,11 +14,11 @@ ASSUMPTIONS = (
     "n, the number of training trajectories, is public: sample_rate and the default delta follow from it",
     "the box is public and was not computed from the data",
     "hyper-parameters are not accounted: they must be chosen on other data",
-    "which trajectories each step drew stays secret, as do the noise, the gradients, the losses and the checkpoints before the last",
+    "which trajectories each step drew stays secret, as do the noise, the gradients, the losses and the checkpoints",
     "one trajectory is protected; a person with several of them is protected less",
 )
 RNG_ASSUMPTION = {
-    RNG_SEEDED: "the noise can be recomputed by whoever knows the seed",
+    RNG_SEEDED: "the noise can be recomputed by whoever knows the seed, and runs with one seed share it: no two of them may be released",
     RNG_OS: "sampling and noise come from a pseudo-random generator (not cryptographic) keyed with 63 bits of operating-system entropy",
 }
 PLAIN = "trained without differential privacy: gradients are neither clipped nor noised"

@@ -9,9 +9,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from trajkit.deep.condition_inputs import ConditionInputs, no_condition
-from trajkit.deep.conditioning import Conditioned, body_of, conditioned, decoded
+from trajkit.deep.conditioning import Conditioned, body_of, conditioned
 from trajkit.deep.deep_config import DeepConfig
-from trajkit.deep.generator import DeepGenerator
+from trajkit.deep.generator import DecoderGenerator
 from trajkit.deep.halves import Decoder, Encoder, decoder_sizes
 from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.trainer import Trainer
@@ -103,7 +103,7 @@ class Elbo:
         raise NotImplementedError
 
 
-class Vae(DeepGenerator):
+class Vae(DecoderGenerator):
     """A VAE whose decoder samples from standard normal latent vectors (and a condition); the mean of the decoder is released."""
 
     name = "vae"
@@ -130,11 +130,6 @@ class Vae(DeepGenerator):
         assert isinstance(body, Autoencoder)
         self._encoder = body.encoder
         return conditioned(body.decoder, model.condition if isinstance(model, Conditioned) else None).eval()
-
-    @torch.no_grad()
-    def _sample(self, n: int, generator: torch.Generator, vectors: Tensor | None) -> Tensor:
-        z = torch.randn(n, self.config.latent, generator=generator).to(self.device_)
-        return decoded(self.model_, z, vectors)
 
     @torch.no_grad()
     def _facts(self, trainer: Trainer, records: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -26,7 +26,7 @@ def amplify(epsilon: float, delta: float, *, m: int, n: int) -> tuple[float, flo
     if m == n:
         return epsilon, delta
     q = m / n
-    if epsilon < 1:
+    if epsilon < 30:
         return math.log1p(q * math.expm1(epsilon)), q * delta
     return epsilon + math.log(q + (1 - q) * math.exp(-epsilon)), q * delta
 
