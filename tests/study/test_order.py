@@ -55,6 +55,6 @@ def test_beginnings_are_kept_apart_for_each_version_of_the_code(
         monkeypatch.setattr(run_module, "code_fingerprint", lambda _, code=code: code)
         config = RunConfig(method="vae", dataset="city", fold=0, seed=0, length=8, n_release=5)
         run = run_module.Run(tmp_path, config)
-        run.__dict__["fold"] = SimpleNamespace(train=None)
+        run.__dict__["fold"] = SimpleNamespace(train=None, test=None)
         run.fit()
     assert asked[0] != asked[1] and asked[0].parent == asked[1].parent
