@@ -30,6 +30,7 @@ def stability_figure(runs: pd.DataFrame) -> Figure:
             if len(part):
                 ax.vlines(part[metric].median(), y - 0.35, y + 0.35, color=FAINT, lw=1.5)
         ax.set(xlabel=f"{metric}, own unit", ylim=(len(cells) - 0.5, -0.5))
+        ax.locator_params(axis="x", nbins=5)
     failed = [int((runs.loc[runs["cell"] == c, "state"] == "failed").sum()) for c in cells]
     axes[0, 0].set_yticks(
         range(len(cells)), [f"{c} ({n} failed)" for c, n in zip(cells, failed, strict=True)], fontsize=8
