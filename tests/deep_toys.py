@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,11 @@ def toy_trajectories(n: int = 40, length: int = 12, seed: int = 3) -> Trajectori
     a, b = r.uniform(-0.8, 0.8, (2, n, 1, 2))
     unit = a + (b - a) * np.linspace(0, 1, length)[None, :, None]
     return Trajectories.from_fixed(BOX.from_unit(unit.reshape(-1, 2)).reshape(n, length, 2), meta=META, prefix="t")
+
+
+def renamed(trajs: Trajectories) -> Trajectories:
+    """The same trajectories under other ids."""
+    return replace(trajs, traj_ids=np.array([f"test-{i}" for i in range(len(trajs))]))
 
 
 def toy_records(n: int = 40, seed: int = 3) -> Tensor:

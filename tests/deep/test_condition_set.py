@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
-from deep_toys import BOX, LENGTH, META, toy_trajectories
+from deep_toys import BOX, LENGTH, META, renamed, toy_trajectories
 from torch import Tensor
 
 from trajkit.deep.condition_config import ConditionConfig
@@ -25,11 +23,6 @@ def made(n: int = 10, *, redraw: bool = True, noise: str = "seeded", **config: o
     records = torch.from_numpy(unit.transpose(0, 2, 1).astype(np.float32))
     asked = ConditionConfig(**(config or GAUSSIAN))  # type: ignore[arg-type]
     return ConditioningSet(asked, trajs, records, redraw=redraw, seed=1, noise=noise, half_box=1.0)
-
-
-def renamed(trajs: Trajectories) -> Trajectories:
-    """The same trajectories under other ids."""
-    return replace(trajs, traj_ids=np.array([f"test-{i}" for i in range(len(trajs))]))
 
 
 def encode(source: Tensor) -> Tensor:

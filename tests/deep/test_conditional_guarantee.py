@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
-from deep_toys import SMALL_CONFIG, toy_trajectories
+from deep_toys import SMALL_CONFIG, renamed, toy_trajectories
 
 from trajkit.deep.conditional_guarantee import DISJOINT
 from trajkit.deep.generator import DeepGenerator
@@ -17,7 +15,6 @@ from trajkit.errors import PrivacyAccountingError
 from trajkit.methods import make_method
 from trajkit.privacy.accounting import DpSgd, epsilon_of
 from trajkit.privacy.guarantee import Guarantee
-from trajkit.trajectories import Trajectories
 
 DP_SGD = {"regime": "private", "noise_multiplier": 2.0}
 LAPLACE = {"type": "sample", "mechanism": "laplace", "epsilon": 3.0, "size": 6}
@@ -32,10 +29,6 @@ def fitted(condition: dict[str, Any], *, private: bool = True, model: str = "vae
 
 def guarantee(condition: dict[str, Any], *, private: bool = True, n: int = 6, **other: Any) -> Guarantee:
     return fitted(condition, private=private, **other).release(n, seed=0).guarantee
-
-
-def renamed(trajs: Trajectories) -> Trajectories:
-    return replace(trajs, traj_ids=np.array([f"test-{i}" for i in range(len(trajs))]))
 
 
 @pytest.mark.parametrize(("private", "mechanism"), list(product([True, False], [True, False])))

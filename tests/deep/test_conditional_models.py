@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from deep_toys import SMALL_CONFIG, toy_trajectories
+from deep_toys import SMALL_CONFIG, renamed, toy_trajectories
 
 from trajkit.deep.checkpoint import finalise_checkpoint
 from trajkit.deep.conditioning import Conditioned, body_of
@@ -38,10 +38,6 @@ def timed(n: int = 40) -> Trajectories:
     """Toy walks with times."""
     made = toy_trajectories(n)
     return replace(made, t=np.arange(made.n_points, dtype=np.int64) * 15_000)
-
-
-def renamed(trajs: Trajectories) -> Trajectories:
-    return replace(trajs, traj_ids=np.array([f"test-{i}" for i in range(len(trajs))]))
 
 
 def make(model: str, condition: dict[str, Any], **changes: Any) -> DeepGenerator:

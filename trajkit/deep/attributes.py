@@ -29,6 +29,7 @@ NAMES = (
 )
 SLOTS, SIDE = 288, 12
 CELLS = SIDE * SIDE
+FEATURES = 11  # columns of `features`
 CONTINUOUS, IDS = slice(1, 6), (0, 6, 7)
 # column -> (unit of the logarithm, public upper end); the lower end is 0
 RANGES = {1: (100.0, 200_000.0), 2: (30.0, 86_400.0), 3: (10.0, 10_000.0), 4: (10.0, 20_000.0), 5: (1.0, 60.0)}

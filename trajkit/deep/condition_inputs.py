@@ -94,7 +94,7 @@ def inputs_of(config: ConditionConfig, length: int) -> int:
     """Numbers of a source."""
     if config.type == "sample":
         return COORDINATES * length
-    return 11 if config.compresses else len(attributes.NAMES)
+    return attributes.FEATURES if config.compresses else len(attributes.NAMES)
 
 
 def condition_net(
@@ -102,11 +102,10 @@ def condition_net(
 ) -> ConditionNet:
     """The part of a network that embeds its condition; without ``compress`` rows hold the vector itself."""
     inputs = inputs_of(config, length)
-    if not compress:
-        return ConditionNet(config, private, None, inputs=config.d_out if config.compresses else inputs, size=size)
-    return ConditionNet(
-        config, private, Compressor(config, inputs) if config.compresses else None, inputs=inputs, size=size
-    )
+    compressor = Compressor(config, inputs) if compress and config.compresses else None
+    if config.compresses and not compress:
+        inputs = config.d_out
+    return ConditionNet(config, private, compressor, inputs=inputs, size=size)
 
 
 def fixed_compressor(config: ConditionConfig, length: int) -> Compressor | None:

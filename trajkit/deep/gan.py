@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from trajkit.deep.adversary import GeneratorSettings, GeneratorTrainer
 from trajkit.deep.condition_inputs import fixed_compressor
-from trajkit.deep.conditioning import body_of, conditioned
+from trajkit.deep.conditioning import Compressor, body_of, conditioned
 from trajkit.deep.critic import CriticLoss, Fakes, Lipschitz
 from trajkit.deep.deep_config import DeepConfig
 from trajkit.deep.generator import DecoderGenerator
@@ -94,7 +94,7 @@ class Gan(DecoderGenerator):
         c = self.config
         conditional, sizes = c.condition.is_conditional, replace(c.sizes(), channels=c.critic_channels or c.channels)
         made = fixed_compressor(c.condition, c.length)
-        self._compressor = None if made is None else made.to(self.device_)
+        self._fixed = None if made is None else made.to(self.device_)
         conditions = self._pool()
         decoder = Decoder(decoder_sizes(c.sizes(), c.length, c.latent), c.length, c.latent)
         generator = conditioned(decoder, self._net(decoder.embedding, compress=False)).to(self.device_)
@@ -110,7 +110,7 @@ class Gan(DecoderGenerator):
             penalty_weight=c.penalty_weight,
             projection=c.projection,
             fakes=c.fakes,
-            condition=self._inputs(None, fixed=self._compressor),
+            condition=self._inputs(None, fixed=self._fixed),
         )
         noised = c.regime == "private" and c.dp_target != "critic"
         self._player = GeneratorTrainer(
@@ -158,8 +158,8 @@ class Gan(DecoderGenerator):
             words += ", and the noise on the generator's own gradients adds nothing to the guarantee"
         return replace(found, mechanism=words)
 
-    def _encode(self, source: Tensor) -> Tensor:
-        return source if self._compressor is None else self._compressor(source.to(self.device_)).cpu()
+    def _compressor(self) -> Compressor | None:
+        return self._fixed
 
     def _pool(self) -> Tensor | None:
         """Packed condition vectors of the conditioning set, [m, … + 1]; None without a condition."""

@@ -16,7 +16,7 @@ from trajkit.deep.checkpoint import copy_checkpoint, longest_prefix
 from trajkit.deep.condition_inputs import ConditionInputs, condition_net, source_columns
 from trajkit.deep.condition_set import ConditioningSet, Drawn, facts, public_vectors, split_conditions
 from trajkit.deep.conditional_guarantee import conditional_guarantee
-from trajkit.deep.conditioning import Conditioned, ConditionNet, body_of, decoded
+from trajkit.deep.conditioning import Compressor, Conditioned, ConditionNet, body_of, decoded
 from trajkit.deep.deep_config import DeepConfig
 from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.train_settings import TrainSettings
@@ -64,11 +64,10 @@ class DeepGenerator:
         """Return [n, 2, L] on the scale of ``half_box``; ``vectors`` [n, …] condition them, where there is a condition."""
         raise NotImplementedError
 
-    def _encode(self, source: Tensor) -> Tensor:
-        """Return the condition vectors [m, …] of sources [m, inputs], before any noise."""
+    def _compressor(self) -> Compressor | None:
+        """Return what compresses a condition; None where nothing does."""
         assert isinstance(self.model_, Conditioned)
-        compressor = self.model_.condition.compressor
-        return source if compressor is None else compressor(source.to(self.device_)).cpu()
+        return self.model_.condition.compressor
 
     def _guarantee(self, trainer: Trainer, budget: Budget) -> Guarantee:
         c = self.config
@@ -203,6 +202,11 @@ class DeepGenerator:
         return ConditionInputs(
             c.condition, private, length=c.length, half_box=c.half_box, mix_steps=c.mix_steps, net=net, **options
         )
+
+    def _encode(self, source: Tensor) -> Tensor:
+        """Return the condition vectors [m, …] of sources [m, inputs], before any noise."""
+        compressor = self._compressor()
+        return source if compressor is None else compressor(source.to(self.device_)).cpu()
 
     def _drawn(self, n: int, seed: int) -> Drawn | None:
         """Condition vectors for ``n`` trajectories; None where there is no condition."""
