@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from trajkit.errors import ParameterError
-from trajkit.privacy.exact_noise import two_sided_geometric
+from trajkit.privacy.exact_noise import Bits, one_sided_geometric, tail_binomial, tail_probability, two_sided_geometric
 from trajkit.privacy.mechanisms import Geometric
 
 
@@ -58,9 +58,8 @@ def test_exact_noise_takes_a_rational_scale_wide_or_narrow_and_the_systems_bits(
     assert abs(wide.mean() - 20_000) < 4 * 20_000 / math.sqrt(4000)
     assert set(two_sided_geometric(Fraction(1, 100), 200, rng)) == {0}  # P(not 0) is 2 e^-100
     assert len(set(two_sided_geometric(Fraction(50), 50))) > 10
-    assert two_sided_geometric(Fraction(7, 3), 50, np.random.default_rng(8)) == two_sided_geometric(
-        Fraction(7, 3), 50, np.random.default_rng(8)
-    )
+    one, again = (two_sided_geometric(Fraction(7, 3), 50, np.random.default_rng(8)) for _ in range(2))
+    assert one.tolist() == again.tolist()
     assert Geometric(3.0, 1, exact=True).randomise([5, 6], None).dtype == np.int64
     with pytest.raises(ParameterError, match="scale"):
         two_sided_geometric(Fraction(0), 1, rng)
@@ -121,3 +120,46 @@ def test_counts_of_any_shape_and_in_words() -> None:
         )
         assert "epsilon 1," in noise.in_words()
     assert counts[0, 0] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("m", "threshold", "scale"), [(50, 1, Fraction(1)), (1012, 9, Fraction(4)), (3, 2, Fraction(7, 2))]
+)
+def test_how_many_pass_is_binomial_without_drawing_them(m: int, threshold: int, scale: Fraction) -> None:
+    """Chi-square at fixed seeds, 1 in 1000 each."""
+    rng = np.random.default_rng(1)
+    drawn = np.array([tail_binomial(m, threshold, scale, rng) for _ in range(4000)])
+    law = stats.binom(m, tail_probability(threshold, float(scale)))
+    assert tail_probability(threshold, float(scale)) == pytest.approx(
+        _law(np.arange(threshold, 4000), float(scale)).sum()
+    )
+    few = [k for k in range(m + 1) if 4000 * law.pmf(k) >= 10]
+    observed = [(drawn == k).sum() for k in few] + [(~np.isin(drawn, few)).sum()]
+    expected = 4000 * np.append(law.pmf(few), 1 - law.pmf(few).sum())
+    assert stats.chisquare(observed, expected).pvalue > 1e-3
+
+
+def test_what_passes_a_threshold_exceeds_it_by_one_sided_noise() -> None:
+    """Chi-square at a fixed seed, 1 in 1000."""
+    scale = Fraction(5, 2)
+    both = two_sided_geometric(scale, 60_000, np.random.default_rng(2))
+    over = one_sided_geometric(scale, 20_000, np.random.default_rng(3))
+    tails = [both[both >= 3] - 3, over]
+    table = [[(np.minimum(x, 15) == k).sum() for k in range(16)] for x in tails]
+    assert stats.chi2_contingency(table).pvalue > 1e-3
+
+
+def test_a_choice_without_replacement_is_uniform_and_rising() -> None:
+    bits = Bits(np.random.default_rng(4))
+    chosen = np.array([bits.distinct(7, k) for k in (3,) * 3000])
+    assert (np.diff(chosen, axis=1) > 0).all() and chosen.min() == 0 and chosen.max() == 6
+    codes = np.unique((7 ** np.arange(3)) @ chosen.T, return_counts=True)[1]
+    assert len(codes) == 35 and stats.chisquare(codes).pvalue > 1e-3
+    assert bits.distinct(5, 5).tolist() == [0, 1, 2, 3, 4] and len(bits.distinct(5, 0)) == 0
+
+
+def test_extremes_of_the_tail() -> None:
+    assert tail_binomial(0, 1, Fraction(1)) == 0
+    assert tail_binomial(10**9, 2000, Fraction(1)) == 0  # P is 10^9 e^-2000
+    with pytest.raises(ParameterError, match="threshold"):
+        tail_binomial(5, 0, Fraction(1))

@@ -248,8 +248,7 @@ class Geometric:
             if rng is not None:
                 release_checks.check_generator(rng)
             size = int(np.prod(shape))
-            drawn = two_sided_geometric(Fraction(self.scale), size, rng)
-            return np.array(drawn, dtype=np.int64).reshape(shape)
+            return two_sided_geometric(Fraction(self.scale), size, rng).reshape(shape)
         if rng is None:
             raise ParameterError("rng = None: only exact noise takes the operating system's bits; set exact=True")
         release_checks.check_generator(rng)

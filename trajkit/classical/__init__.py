@@ -1,0 +1,1 @@
+"""Classical DP synthesizers: noisy counts of cells, transitions or prefixes, from which trajectories are drawn."""

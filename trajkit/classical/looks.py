@@ -1,0 +1,137 @@
+"""`Looks`: the only way a classical synthesizer looks at private counts. It adds the noise and keeps the account.
+
+A look is one vector of whole numbers that one trajectory, added or removed, changes by at most ``sensitivity`` in L1. Looks compose
+by addition: what `Looks.guarantee` claims is what was taken, summed up, and `Looks` refuses to take more than was declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from trajkit import seeds
+from trajkit.errors import PrivacyAccountingError
+from trajkit.privacy.guarantee import RNG_OS, RNG_SEEDED, TRAINING, Guarantee, Part
+from trajkit.privacy.mechanisms import Geometric, Laplace
+from trajkit.privacy.release_checks import EXACT, IDEALISED
+
+UNIT = "trajectory"
+ADJACENCY = "add-remove"
+WEIGHT = 1 << 20  # fixed-point units in which fractions of a trajectory are counted
+ASSUMPTIONS = (
+    "the box is public and was not computed from the data",
+    "hyper-parameters are not accounted: they must be chosen on other data",
+    "one trajectory is protected; a person with several of them is protected less",
+    "who replaces one trajectory by another moves the counts twice: under replace-one epsilon is twice as large",
+)
+SECRET_SEED = "the noise can be recomputed by whoever knows the seed: no release of this run may leave"
+
+
+@dataclass(frozen=True)
+class Look:
+    """One noisy vector that was taken: what it counted, its share of epsilon, its sensitivity and the scale of its noise."""
+
+    what: str
+    epsilon: Fraction
+    sensitivity: int
+    scale: float
+
+    def in_words(self) -> str:
+        """A few words for the composition."""
+        return f"{self.what}: epsilon {float(self.epsilon):.4g}, sensitivity {self.sensitivity}, noise of scale {self.scale:.4g}"
+
+
+class Looks:
+    """The account of one fit. ``budget`` is an exact number, so that shares of it add up to it and not to a little more.
+
+    ``mechanism`` "geometric" draws exactly (`trajkit.privacy.exact_noise`), "laplace" in floating point as many papers do.
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        *,
+        seed: int,
+        stream: str,
+        source: Literal["seeded", "os"] = "seeded",
+        mechanism: Literal["geometric", "laplace"] = "geometric",
+    ) -> None:
+        self.budget, self.mechanism, self.source = Fraction(epsilon), mechanism, source
+        self.rng = None if source == "os" else seeds.rng(seed, "noise", stream)
+        self.taken: list[Look] = []
+
+    @property
+    def left(self) -> Fraction:
+        """What has not been taken yet."""
+        return self.budget - sum((look.epsilon for look in self.taken), Fraction(0))
+
+    def noise(self, what: str, *, epsilon: Fraction, sensitivity: int = 1) -> Geometric | Laplace:
+        """Charge one look and return its noise, for callers that add it themselves.
+
+        Raises PrivacyAccountingError where the look would exceed the budget.
+        """
+        if epsilon <= 0 or epsilon > self.left:
+            raise PrivacyAccountingError(
+                f"{what} asks for epsilon {float(epsilon):.6g}, but of {float(self.budget):.6g} only {float(self.left):.6g} is left"
+            )
+        spent = _down(epsilon)
+        noise = (
+            Geometric.calibrate(spent, sensitivity=sensitivity, exact=True)
+            if self.mechanism == "geometric"
+            else Laplace.calibrate(spent, l1_sensitivity=float(sensitivity))
+        )
+        self.taken.append(Look(what, epsilon, sensitivity, noise.scale))
+        return noise
+
+    def counts(self, what: str, values: np.ndarray, *, epsilon: Fraction, sensitivity: int = 1) -> np.ndarray:
+        """Return ``values`` (whole numbers, any shape) with noise: int64 for geometric noise, float64 for Laplace noise.
+
+        sensitivity: the most that one trajectory changes ``values`` in L1, which the caller must enforce. Every entry must be
+        there, the empty ones too.
+        """
+        noise = self.noise(what, epsilon=epsilon, sensitivity=sensitivity)
+        if isinstance(noise, Geometric):
+            return noise.randomise(values, self.rng)
+        return noise.randomise(values, self.rng or np.random.default_rng())
+
+    def weights(self, what: str, values: np.ndarray, *, epsilon: Fraction) -> np.ndarray:
+        """Noisy sums of shares of trajectories, float64: ``values`` in units of 1/`WEIGHT`, at most `WEIGHT` a trajectory in L1."""
+        return self.counts(what, values, epsilon=epsilon, sensitivity=WEIGHT) / WEIGHT
+
+    def guarantee(self, method: str, *, public: Sequence[str]) -> Guarantee:
+        """The guarantee of everything that was looked at. ``public``: what the method takes as publicly known, in words."""
+        spent = float(sum((look.epsilon for look in self.taken), Fraction(0)))
+        name = "two-sided geometric" if self.mechanism == "geometric" else "Laplace"
+        looks = "; ".join(look.in_words() for look in self.taken)
+        words = f"{method}: {name} noise on counts, sequential composition of {len(self.taken)} look(s): {looks}"
+        details = {
+            "looks": [
+                {"what": k.what, "epsilon": float(k.epsilon), "sensitivity": k.sensitivity, "scale": k.scale}
+                for k in self.taken
+            ]
+        }
+        rng = RNG_OS if self.source == "os" else RNG_SEEDED
+        return Guarantee(
+            holds=True,
+            kind="dp",
+            epsilon=spent,
+            delta=0.0,
+            unit=UNIT,
+            adjacency=ADJACENCY,
+            mechanism=words,
+            accountant="sum of the looks (pure DP)",
+            parts=(Part(TRAINING, words, spent, 0.0, details),),
+            rng=rng,
+            numerics=EXACT if self.mechanism == "geometric" else IDEALISED,
+            assumptions=(*ASSUMPTIONS, *public, *([SECRET_SEED] if rng == RNG_SEEDED else [])),
+        )
+
+
+def _down(epsilon: Fraction) -> float:
+    """The largest float at most ``epsilon``."""
+    value = float(epsilon)
+    return value if Fraction(value) <= epsilon else float(np.nextafter(value, 0.0))
