@@ -33,16 +33,23 @@ SECRET_SEED = "the noise can be recomputed by whoever knows the seed: no release
 
 @dataclass(frozen=True)
 class Look:
-    """One noisy vector that was taken: what it counted, its share of epsilon, its sensitivity and the scale of its noise."""
+    """Noisy vectors that were taken: what they counted, the epsilon of each, its sensitivity, the scale of its noise, how many."""
 
     what: str
     epsilon: Fraction
     sensitivity: int
     scale: float
+    times: int = 1
+
+    @property
+    def spent(self) -> Fraction:
+        """Epsilon of all of them."""
+        return self.times * self.epsilon
 
     def in_words(self) -> str:
         """A few words for the composition."""
-        return f"{self.what}: epsilon {float(self.epsilon):.4g}, sensitivity {self.sensitivity}, noise of scale {self.scale:.4g}"
+        times = f"{self.times} x " if self.times > 1 else ""
+        return f"{self.what}: {times}epsilon {float(self.epsilon):.4g}, sensitivity {self.sensitivity}, noise of scale {self.scale:.4g}"
 
 
 class Looks:
@@ -67,16 +74,17 @@ class Looks:
     @property
     def left(self) -> Fraction:
         """What has not been taken yet."""
-        return self.budget - sum((look.epsilon for look in self.taken), Fraction(0))
+        return self.budget - sum((look.spent for look in self.taken), Fraction(0))
 
-    def noise(self, what: str, *, epsilon: Fraction, sensitivity: int = 1) -> Geometric | Laplace:
-        """Charge one look and return its noise, for callers that add it themselves.
+    def noise(self, what: str, *, epsilon: Fraction, sensitivity: int = 1, times: int = 1) -> Geometric | Laplace:
+        """Charge ``times`` looks of ``epsilon`` each and return their noise, for callers that add it themselves.
 
-        Raises PrivacyAccountingError where the look would exceed the budget.
+        Raises PrivacyAccountingError where they would exceed the budget.
         """
-        if epsilon <= 0 or epsilon > self.left:
+        if epsilon <= 0 or times * epsilon > self.left:
             raise PrivacyAccountingError(
-                f"{what} asks for epsilon {float(epsilon):.6g}, but of {float(self.budget):.6g} only {float(self.left):.6g} is left"
+                f"{what} asks for epsilon {float(times * epsilon):.6g}, but of {float(self.budget):.6g} only "
+                f"{float(self.left):.6g} is left"
             )
         spent = _down(epsilon)
         noise = (
@@ -84,7 +92,7 @@ class Looks:
             if self.mechanism == "geometric"
             else Laplace.calibrate(spent, l1_sensitivity=float(sensitivity))
         )
-        self.taken.append(Look(what, epsilon, sensitivity, noise.scale))
+        self.taken.append(Look(what, epsilon, sensitivity, noise.scale, times))
         return noise
 
     def counts(self, what: str, values: np.ndarray, *, epsilon: Fraction, sensitivity: int = 1) -> np.ndarray:
@@ -104,10 +112,10 @@ class Looks:
 
     def guarantee(self, method: str, *, public: Sequence[str]) -> Guarantee:
         """The guarantee of everything that was looked at. ``public``: what the method takes as publicly known, in words."""
-        spent = float(sum((look.epsilon for look in self.taken), Fraction(0)))
+        spent = float(sum((look.spent for look in self.taken), Fraction(0)))
         name = "two-sided geometric" if self.mechanism == "geometric" else "Laplace"
         looks = "; ".join(look.in_words() for look in self.taken)
-        words = f"{method}: {name} noise on counts, sequential composition of {len(self.taken)} look(s): {looks}"
+        words = f"{method}: {name} noise on counts, sequential composition of {sum(k.times for k in self.taken)} look(s): {looks}"
         details = {
             "looks": [
                 {"what": k.what, "epsilon": float(k.epsilon), "sensitivity": k.sensitivity, "scale": k.scale}
