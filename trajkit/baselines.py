@@ -8,14 +8,14 @@ They run through the same path as any other method, so floor and ceiling have th
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from pydantic import Field
 
 from trajkit import geo, seeds
-from trajkit.errors import DataContractError, ParameterError
-from trajkit.methods import MethodConfig
+from trajkit.errors import DataContractError
+from trajkit.methods import MethodConfig, count_asked, fitted_attribute
 from trajkit.preprocess import to_fixed_length
 from trajkit.privacy.guarantee import Guarantee, Part, no_guarantee
 from trajkit.release import Release
@@ -50,8 +50,8 @@ class RealData:
 
     def release(self, n: int | None, *, seed: int) -> Release:
         """Return ``n`` training trajectories drawn without replacement. Raises DataContractError where there are fewer."""
-        train: Trajectories = _fitted(self, "train_")
-        n = _count(n)
+        train: Trajectories = fitted_attribute(self, "train_")
+        n = count_asked(n)
         if n > len(train):
             raise DataContractError(
                 f"{n} real trajectories were asked for, but {train.meta.dataset} has {len(train)} in training: release at most as many"
@@ -84,8 +84,8 @@ class Uniform(_Blind):
 
     def release(self, n: int | None, *, seed: int) -> Release:
         """Return ``n`` trajectories of ``length`` points (in degrees), those beyond the box moved onto its border."""
-        meta: Meta = _fitted(self, "meta_")
-        lonlat = meta.box.clip(meta.box.from_unit(self._unit((_count(n), self.config.length, 2), seed)))
+        meta: Meta = fitted_attribute(self, "meta_")
+        lonlat = meta.box.clip(meta.box.from_unit(self._unit((count_asked(n), self.config.length, 2), seed)))
         return Release(Trajectories.from_fixed(lonlat, meta=meta), _blind("length is public"))
 
     def _unit(self, shape: tuple[int, ...], seed: int) -> np.ndarray:
@@ -108,8 +108,8 @@ class StraightLines(_Blind):
 
     def release(self, n: int | None, *, seed: int) -> Release:
         """Return ``n`` lines of ``length`` equally spaced points (straight in degrees; capped to within 0.1 % of ``cap_m``)."""
-        meta: Meta = _fitted(self, "meta_")
-        unit = seeds.rng(seed, "sampling", "straight").uniform(-1, 1, (_count(n), 2, 2))
+        meta: Meta = fitted_attribute(self, "meta_")
+        unit = seeds.rng(seed, "sampling", "straight").uniform(-1, 1, (count_asked(n), 2, 2))
         start, end = np.moveaxis(meta.box.from_unit(unit), 1, 0)
         share = np.minimum(1.0, self.config.cap_m / np.maximum(geo.haversine_m(start, end), 1e-9))
         along = np.linspace(0.0, 1.0, self.config.length)[None, :, None] * share[:, None, None]
@@ -137,15 +137,3 @@ def _blind(assumption: str) -> Guarantee:
         numerics="exact",
         assumptions=("the box is public", assumption, "the number of released trajectories is public"),
     )
-
-
-def _count(n: int | None) -> int:
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise ParameterError(f"n = {n!r}: say how many trajectories to release, a whole number of at least 1")
-    return int(n)
-
-
-def _fitted(method: object, attribute: str) -> Any:
-    if not hasattr(method, attribute):
-        raise ParameterError(f"{type(method).__name__} has not been fitted: call fit first")
-    return getattr(method, attribute)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from trajkit.errors import ParameterError
@@ -42,6 +43,7 @@ METHODS: dict[str, str] = {
     "diffusion": "trajkit.deep.diffusion:Diffusion",
     "vae": "trajkit.deep.vae:Vae",
     "gan": "trajkit.deep.gan:Gan",
+    "prefix_tree": "trajkit.classical.prefix_method:PrefixTreeMethod",
 }
 
 
@@ -59,3 +61,17 @@ def make_method(name: str, **parameters: Any) -> Method:
 
     cls = method_class(name)
     return cls(checked(cls.Config, parameters, where=f"method {name}"))
+
+
+def count_asked(n: int | None) -> int:
+    """Return ``n``, how many trajectories to release. Raises ParameterError unless it is a whole number of at least 1."""
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise ParameterError(f"n = {n!r}: say how many trajectories to release, a whole number of at least 1")
+    return int(n)
+
+
+def fitted_attribute(method: object, attribute: str) -> Any:
+    """Return what ``fit`` has left in ``method``. Raises ParameterError where it was not called."""
+    if not hasattr(method, attribute):
+        raise ParameterError(f"{type(method).__name__} has not been fitted: call fit first")
+    return getattr(method, attribute)

@@ -8,6 +8,8 @@ from typing import Any
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.trajectories import Trajectories
 
+HIDDEN = "not covered by the guarantee"  # key of a report under which stands what was computed from true values
+
 
 @dataclass(frozen=True)
 class Release:

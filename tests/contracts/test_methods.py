@@ -48,6 +48,7 @@ TINY: dict[str, dict[str, Any]] = {
     },
     "vae": {**SMALL, "latent": 4},
     "gan": {**SMALL, "latent": 4, "n_critic": 2},
+    "prefix_tree": {"length": 8, "epsilon": 20.0, "cells": 2, "height": 2},
 }
 # further forms of a method that obey the same laws: name -> (method, parameters)
 CONDITIONS: dict[str, dict[str, Any]] = {
@@ -70,6 +71,18 @@ FORMS |= {
         },
     )
     for m in ("diffusion", "gan")
+}
+FORMS |= {
+    "prefix_tree, first cells, as published": (
+        "prefix_tree",
+        {
+            **TINY["prefix_tree"],
+            "sampling": "prefix",
+            "variant": "full",
+            "mechanism": "laplace",
+            "threshold": "published",
+        },
+    )
 }
 EVERY = pytest.mark.parametrize("name", [*METHODS, *FORMS])
 

@@ -118,7 +118,13 @@ class Looks:
         words = f"{method}: {name} noise on counts, sequential composition of {sum(k.times for k in self.taken)} look(s): {looks}"
         details = {
             "looks": [
-                {"what": k.what, "epsilon": float(k.epsilon), "sensitivity": k.sensitivity, "scale": k.scale}
+                {
+                    "what": k.what,
+                    "times": k.times,
+                    "epsilon": float(k.epsilon),
+                    "sensitivity": k.sensitivity,
+                    "scale": k.scale,
+                }
                 for k in self.taken
             ]
         }

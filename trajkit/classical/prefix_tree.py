@@ -100,6 +100,12 @@ class LevelMass:
     noise: float
 
 
+def check_height(height: int) -> None:
+    """Raise ParameterError unless ``height`` is 1 to `MOST_HEIGHT`."""
+    if not 1 <= height <= MOST_HEIGHT:
+        raise ParameterError(f"height = {height}: must be 1 to {MOST_HEIGHT}, levels that share epsilon")
+
+
 def build_tree(sequences: Sequences, *, height: int, noise: TreeNoise) -> tuple[PrefixTree, list[LevelMass]]:
     """Return the noisy tree, which is private as far as ``noise`` is, and what its levels hold, which is not.
 
@@ -108,8 +114,7 @@ def build_tree(sequences: Sequences, *, height: int, noise: TreeNoise) -> tuple[
     sequences.check()
     if not len(sequences):
         raise DataContractError("there are no sequences: a tree of nothing would be all noise")
-    if not 1 <= height <= MOST_HEIGHT:
-        raise ParameterError(f"height = {height}: must be 1 to {MOST_HEIGHT}, levels that share epsilon")
+    check_height(height)
     above, levels, masses = _root(sequences), [], []
     alive, node = np.arange(len(sequences)), np.zeros(len(sequences), dtype=np.int64)
     for i in range(1, height + 1):

@@ -27,7 +27,10 @@ Threshold = Literal["subcritical", "published"] | float
 class TreeNoise(Protocol):
     """Where the noise of a tree comes from. Children of a level are numbered 0 … universe - 1, siblings side by side."""
 
-    threshold: float
+    @property
+    def threshold(self) -> float:
+        """A child is kept where its noisy count is at least this."""
+        ...
 
     def noisy(self, level: int, keys: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Noisy counts of the visited children ``keys`` (rising), whose true ``counts`` are above 0."""
@@ -114,13 +117,10 @@ def chosen_threshold(threshold: Threshold, noise: Geometric | Laplace, children:
 def expected_nodes(children: int, height: int, share: float) -> float:
     """Nodes that the tree of an empty data set has on average: the sum of r^i, r = children x share, over the levels."""
     r = children * share
-    return (
-        float(height)
-        if r == 1
-        else r * math.expm1(height * math.log(r)) / (r - 1)
-        if height * math.log(r) < 700
-        else math.inf
-    )
+    if r == 0 or r == 1:
+        return r * height
+    grown = height * math.log(r)
+    return r * math.expm1(grown) / (r - 1) if grown < 700 else math.inf
 
 
 def check_size(children: int, height: int, share: float, threshold: float) -> float:

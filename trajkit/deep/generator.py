@@ -26,11 +26,10 @@ from trajkit.deep.unet import n_params
 from trajkit.errors import DataContractError, ParameterError, RunFailedError
 from trajkit.preprocess import to_fixed_length
 from trajkit.privacy.guarantee import Guarantee
-from trajkit.release import Release
+from trajkit.release import HIDDEN, Release
 from trajkit.seeds import child_seed
 from trajkit.trajectories import Trajectories
 
-HIDDEN = "not covered by the guarantee"
 COLLAPSED = 0.01  # of half a box: less spread over samples than this at every position is one trajectory, not many
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from trajkit.release import HIDDEN
 from trajkit.study.cells import CONDITIONS, MECHANISMS, conditional, is_tiny, label, parsed
-from trajkit.study.costs import HIDDEN
 from trajkit.study.curves import COLUMNS, joined, points
 from trajkit.study.results import PRIMARY, StudyResults
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from trajkit.release import HIDDEN
 from trajkit.study.cells import is_tiny, label
 from trajkit.study.results import StudyResults
 
@@ -16,7 +17,6 @@ APART = {
 }
 UPDATES = ("updates of the released network", "generator updates", "critic updates")
 COUNTS = ("released network", "critic", "encoder", "condition, apart")
-HIDDEN = "not covered by the guarantee"
 
 
 def of_cells(runs: pd.DataFrame) -> pd.DataFrame:
