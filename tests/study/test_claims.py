@@ -35,7 +35,7 @@ def _claim(**changes: Any) -> Claim:
 
 C1 = _claim()
 C2 = _claim(rule="unusable", low=0.5, high=None)
-C3 = _claim(rule="unchanged", low=None, high=1.1)
+C3 = _claim(rule="at-most", low=None, high=1.1)
 
 
 def _verdict(
@@ -93,14 +93,14 @@ def test_unusable_on_the_published_data(rescaled: list[float], expected: str) ->
         ([1.0], UNDECIDABLE, UNDECIDABLE),
     ],
 )
-def test_unchanged_or_better(private: list[float], published: str, elsewhere: str) -> None:
+def test_at_most(private: list[float], published: str, elsewhere: str) -> None:
     assert _verdict(C3, private, [1.0] * len(private)) == published
     assert _verdict(C3, private, [1.0] * len(private), dataset="city", profile="quick") == elsewhere
 
 
 def test_a_variant_stands_beside_and_decides_nothing() -> None:
     claim = _claim(
-        rule="unchanged",
+        rule="at-most",
         low=None,
         high=1.1,
         beside={"published protocol": {"cell": "{model}-x", "against": "{model}-y"}},

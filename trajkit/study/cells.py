@@ -1,5 +1,6 @@
 """Cells by their names: ``<model>[-<condition>][-published]-<regime>[-what else]``, e.g. ``diffusion-gaussian-private-d_out-4``.
 
+Model: a deep generator or a classical synthesizer (always ``private``, e.g. ``privtrace-private-epsilon-1.0``).
 Condition: ``sample`` and ``attributes`` (no mechanism), ``laplace``, ``gaussian`` and ``vmf`` (a sample made private),
 ``attributes-gaussian`` and its like; none is left out. What else: ``long`` (the model's own budget), ``small`` (a tenth of the
 training set), ``n-8000`` (another size), ``init`` (one fold, other seeds), ``epsilon-1.0`` (another epsilon than 10),
@@ -15,6 +16,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 MODELS = {"diffusion": "diffusion model", "vae": "VAE", "gan": "GAN"}
+CLASSICAL = {
+    "prefix_tree": "noisy prefix tree",
+    "privtrace": "PrivTrace",
+    "adatrace": "AdaTrace",
+    "flat": "flat noisy counts",
+}
 BASELINES = ("real", "uniform", "straight", "cloud")
 MECHANISMS = {"laplace": "Laplace", "gaussian": "Gaussian", "vmf": "VMF"}
 CONDITIONS = {
@@ -28,11 +35,12 @@ CONDITIONAL = {
     for model, name in MODELS.items()
     for key, words in CONDITIONS.items()
 }
-CONTESTANTS = {**MODELS, **CONDITIONAL}  # what can be compared and picked: a model, or a model with its condition
+# what can be compared and picked: a model, a model with its condition, or a classical synthesizer
+CONTESTANTS = {**MODELS, **CONDITIONAL, **CLASSICAL}
 _SERIES = re.compile(r"-(epsilon|epsilon_c|d_out|n|init|tiny)(-|$)")
 _TINY = re.compile(r"-tiny(-|$)")
 _NAME = re.compile(
-    rf"(?P<model>{'|'.join(MODELS)})(-(?P<condition>{'|'.join(sorted(CONDITIONS, key=len, reverse=True))}))?"
+    rf"(?P<model>{'|'.join([*MODELS, *CLASSICAL])})(-(?P<condition>{'|'.join(sorted(CONDITIONS, key=len, reverse=True))}))?"
     r"(?P<published>-published)?-(?P<regime>plain|clipped|private)(-(?P<rest>.+))?"
 )
 

@@ -34,7 +34,7 @@ class Claim(BaseModel):
     reproduced when one lies wholly outside. Direction: the ratio is above 1, by Holm-adjusted p-values.
     unusable: reproduced when the interval of the rescaled value of ``cell`` lies wholly above ``low`` on any metric, not
     reproduced when it lies below on all. Direction: as for ratio.
-    unchanged: the same ratio. Reproduced when every metric's interval lies wholly below ``high``, not reproduced when one lies
+    at-most: the same ratio. Reproduced when every metric's interval lies wholly below ``high``, not reproduced when one lies
     wholly above; the direction is judged by the same borders.
     coarse-survives: on ``metrics`` (coarse) the rescaled value of ``cell`` lies wholly below ``low``; on ``fine`` it lies wholly
     above, and clearly above that of ``against``. Not reproduced when a coarse one lies wholly above ``low`` or a fine one wholly
@@ -43,14 +43,16 @@ class Claim(BaseModel):
     best: over all plain and all private cells of the study, see `trajkit.study.rule_best`.
     calibration: a formula against the exact value, needs no run and is judged everywhere, see `trajkit.study.rule_calibration`.
 
-    A claim about no one model has no ``models``; "best" and "calibration" look for their cells, if any, themselves.
+    sequences: over the experiments on sequences, see `trajkit.study.rule_sequences`.
+
+    A claim about no one model has no ``models``; "best", "calibration" and "sequences" look for their figures themselves.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     statement: str
     made_in: str
-    rule: Literal["ratio", "unusable", "unchanged", "coarse-survives", "stabler", "best", "calibration"]
+    rule: Literal["ratio", "unusable", "at-most", "coarse-survives", "stabler", "best", "calibration", "sequences"]
     models: list[str] = []
     cell: str = ""
     against: str = ""
@@ -71,11 +73,12 @@ class Claim(BaseModel):
         needs: dict[str, tuple[str, ...]] = {
             "ratio": (*pair, "low", "high"),
             "unusable": (*pair, "low"),
-            "unchanged": (*pair, "high"),
+            "at-most": (*pair, "high"),
             "coarse-survives": (*pair, "low", "fine"),
             "stabler": pair,
             "best": study,
             "calibration": (),
+            "sequences": (),
         }
         missing = [n for n in needs[self.rule] if getattr(self, n) in (None, [], "")]
         if missing:

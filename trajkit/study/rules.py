@@ -1,4 +1,4 @@
-"""Rules on paired cells: a ratio, unusable, unchanged, coarse structure that survives."""
+"""Rules on paired cells: a ratio, unusable, at most, coarse structure that survives."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def paired_cells(claim: Claim, results: pd.DataFrame, published: bool, test_rati
     if claim.rule == "coarse-survives":
         return _coarse_survives(pairs, claim, published, test_ratio, level)
     ratios = {m: paired_ratio(p["value_a"], p["value_b"], test_ratio=test_ratio, level=level) for m, p in pairs.items()}
-    if claim.rule == "unchanged":
-        found = _unchanged(ratios, claim, published)
+    if claim.rule == "at-most":
+        found = _at_most(ratios, claim, published)
     elif not published:
         found = _direction(ratios, claim)
     elif claim.rule == "ratio":
@@ -98,14 +98,14 @@ def _unusable(rescaled: dict[str, Interval], claim: Claim) -> Found:
     return UNDECIDABLE, figures, f"an interval contains {border}"
 
 
-def _unchanged(ratios: dict[str, Interval], claim: Claim, published: bool) -> Found:
+def _at_most(ratios: dict[str, Interval], claim: Claim, published: bool) -> Found:
     high, figures, (yes, no) = claim.high or math.inf, _ratios(ratios), words(published)
     if any(r.low is None for r in ratios.values()):
         return UNDECIDABLE, figures, ONCE
     if any(_above(r, high) for r in ratios.values()):
-        return no, figures, f"a ratio lies wholly above {high}, so the error does rise"
+        return no, figures, f"a ratio lies wholly above {high:g}"
     if all(_below(r, high) for r in ratios.values()):
-        return yes, figures, f"every ratio lies wholly below {high}"
+        return yes, figures, f"every ratio lies wholly below {high:g}"
     return UNDECIDABLE, figures, f"an interval contains {high}"
 
 
