@@ -74,7 +74,7 @@ def queries_from(sequences: Sequences, n: int, max_length: int, rng: np.random.G
     """Draw ``n`` queries that real sequences answer: a sequence uniform among those that are not empty, a length uniform in
     1 … ``max_length``, then that many of its distinct symbols (all where it has fewer), uniform.
 
-    This looks at real data: for evaluation only. Raises ParameterError for sizes below 1, DataContractError where every
+    Popular sets are asked for most. This looks at real data: for evaluation only. Raises ParameterError for sizes below 1, DataContractError where every
     sequence is empty.
     """
     _check(n, max_length)

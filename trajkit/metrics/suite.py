@@ -143,7 +143,7 @@ _ALL = (
         unit="relative error",
         definition="Mean over cq_queries count queries of |real - released| / max(real, cq_sanity), where real and released are "
         f"the shares of trajectories that pass every cell of the query in any order, {_CELLS}; a query is a set of 1 to cq_length "
-        "cells (length uniform), drawn uniformly from all cells.",
+        "different cells that one real trajectory passes, trajectory, size and cells drawn uniformly.",
         ceiling="straight",
         compute=pattern.cq,
         uses=("pattern_cells", "cq_queries", "cq_length", "cq_sanity"),
