@@ -16,14 +16,16 @@ from trajkit.parameters import checked
 
 POINT = ["SWD", "JSD", "RQ", "HS", "HSD"]
 TRAJECTORY = ["TTD", "TD", "TE", "HD", "NHD", "DTW"]
+PATTERN = ["CQ", "FP"]
 DEFAULTS = MetricSettings()
 
 
-def test_the_eleven_and_two_road_metrics_are_declared_in_full() -> None:
-    by_level = {
-        level: [m.name for m in METRICS.values() if m.level == level] for level in ("point", "trajectory", "road")
-    }
-    assert by_level == {"point": POINT, "trajectory": TRAJECTORY, "road": ["ORP", "ORL"]}
+def test_the_thirteen_and_two_road_metrics_are_declared_in_full() -> None:
+    by_level: dict[str, list[str]] = {}
+    for m in METRICS.values():
+        by_level.setdefault(m.level, []).append(m.name)
+    expected = {"point": POINT, "trajectory": TRAJECTORY, "pattern": PATTERN, "road": ["ORP", "ORL"]}
+    assert list(by_level.items()) == list(expected.items())  # in the order of the reports
     for name, metric in METRICS.items():
         assert metric.name == name and metric.unit and metric.title
         assert metric.definition.endswith(".") and len(metric.definition) > 40
@@ -46,6 +48,11 @@ def test_defaults_are_the_studys() -> None:
         "rq_sanity": 0.01,
         "te_cells": 16,
         "n_pairs": 3_000,
+        "pattern_cells": 8,
+        "cq_queries": 2_000,
+        "cq_length": 4,
+        "cq_sanity": 0.01,
+        "fp_top": 50,
         "road_distance_m": 25.0,
         "road_step_m": 10.0,
         "road_places": 200_000,
@@ -63,7 +70,7 @@ def test_bad_settings_are_refused_by_name(bad: dict[str, object]) -> None:
 
 def test_results_carry_what_is_needed_to_compute_them_again() -> None:
     results = evaluate(walks(8, 6, 0), walks(5, 6, 1), settings=MetricSettings(jsd_cells=8), seed=3)
-    assert [r.metric for r in results] == POINT + TRAJECTORY
+    assert [r.metric for r in results] == POINT + TRAJECTORY + PATTERN
     by_name = {r.metric: r for r in results}
     assert by_name["JSD"].settings == {
         "jsd_cells": 8,
@@ -97,7 +104,7 @@ def test_same_seed_same_values_other_seed_other_draws() -> None:
     assert evaluate(a, b, settings=settings, seed=1) == first
     other = {r.metric: r.value for r in evaluate(a, b, settings=settings, seed=2)}
     drawn = {r.metric for r in first if r.value != other[r.metric]}
-    assert drawn == {"SWD", "RQ", "HD", "NHD", "DTW"}
+    assert drawn == {"SWD", "RQ", "HD", "NHD", "DTW", "CQ"}
 
 
 def test_points_outside_the_box_are_counted() -> None:
@@ -152,6 +159,7 @@ def test_one_point_trajectories_can_be_compared() -> None:
     values = {r.metric: r.value for r in evaluate(a, b, settings=DEFAULTS, seed=0)}
     assert values["TTD"] == values["TD"] == 0.0
     assert values["HD"] == pytest.approx(values["DTW"])
+    assert values["FP"] == 0.0  # neither side has a pattern of two cells
 
 
 def test_rescale_maps_floor_to_zero_and_ceiling_to_one() -> None:

@@ -12,6 +12,7 @@ PARTS: tuple[str, ...] = (
     "trajkit.benchmarks.dpsgd:rows",
     "trajkit.benchmarks.loaders:rows",
     "trajkit.benchmarks.metrics:rows",
+    "trajkit.benchmarks.patterns:rows",
     "trajkit.benchmarks.city:rows",
 )
 

@@ -12,8 +12,10 @@ from scipy.optimize import linear_sum_assignment
 from trajkit import geo, seeds
 from trajkit.errors import DataContractError, ParameterError
 from trajkit.grid import Grid
+from trajkit.metrics.first_visits import FirstVisits
 from trajkit.metrics.kernels import haversine_matrix
 from trajkit.metrics.settings import MetricSettings
+from trajkit.sequences import Sequences, cell_sequences
 from trajkit.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -110,6 +112,18 @@ class Comparison:
         """Points of each side outside the grid."""
         a, b = self.cell_counts
         return self.real.n_points - int(a.sum()), self.released.n_points - int(b.sum())
+
+    @cached_property
+    def sequences(self) -> tuple[Sequences, Sequences]:
+        """The cells that the trajectories of each side pass on ``pattern_cells`` x ``pattern_cells``, repeats merged."""
+        grid = self.grid(self.settings.pattern_cells)
+        return cell_sequences(self.real, grid), cell_sequences(self.released, grid)
+
+    @cached_property
+    def visits(self) -> tuple[FirstVisits, FirstVisits]:
+        """Inverted lists of `sequences`."""
+        real, released = self.sequences
+        return FirstVisits.of(real), FirstVisits.of(released)
 
     @property
     def n_pairs(self) -> int:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trajkit.metrics.comparison import Comparison
 
 METRICS_VERSION = 1
-Level = Literal["point", "trajectory", "road"]
+Level = Literal["point", "trajectory", "pattern", "road"]
 
 
 class MetricSettings(BaseModel):
@@ -32,6 +32,13 @@ class MetricSettings(BaseModel):
     rq_sanity: float = Field(0.01, gt=0, le=1, description="share of all points below which RQ's error is not relative")
     te_cells: int = Field(16, gt=0, description="cells along each side of the box for TE")
     n_pairs: int = Field(3_000, gt=0, description="trajectories of each side that are matched for HD, NHD and DTW")
+    pattern_cells: int = Field(8, gt=0, description="cells along each side of the box for the sequences of CQ and FP")
+    cq_queries: int = Field(2_000, gt=0, description="count queries")
+    cq_length: int = Field(4, gt=0, description="most cells that a count query asks for")
+    cq_sanity: float = Field(
+        0.01, gt=0, le=1, description="share of trajectories below which CQ's error is not relative"
+    )
+    fp_top: int = Field(50, gt=0, description="most frequent patterns compared by FP")
     road_distance_m: float = Field(25.0, gt=0, description="distance within which a place counts as on the road")
     road_step_m: float = Field(10.0, gt=0, description="spacing of the places at which a line is looked at")
     road_places: int = Field(200_000, gt=0, description="about how many places at most; longer sets are spaced wider")

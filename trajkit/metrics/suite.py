@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trajkit.errors import ParameterError
-from trajkit.metrics import point, road, trajectory
+from trajkit.metrics import pattern, point, road, trajectory
 from trajkit.metrics.comparison import Comparison
 from trajkit.metrics.settings import METRICS_VERSION, Metric, MetricResult, MetricSettings
 from trajkit.trajectories import Trajectories
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from trajkit.roads import RoadNetwork
 
 _MATCHED = "over n_pairs trajectories of each side (all of the smaller where fewer), matched one to one so that the total NHD is smallest (Hungarian method)"
+
+_CELLS = "on pattern_cells x pattern_cells cells over the public box (points outside belong to the nearest cell, consecutive repeats merged), all trajectories"
 
 _ALL = (
     Metric(
@@ -133,6 +135,31 @@ _ALL = (
         ceiling="straight",
         compute=trajectory.dtw,
         uses=("n_pairs",),
+    ),
+    Metric(
+        name="CQ",
+        title="count query error",
+        level="pattern",
+        unit="relative error",
+        definition="Mean over cq_queries count queries of |real - released| / max(real, cq_sanity), where real and released are "
+        f"the shares of trajectories that pass every cell of the query in any order, {_CELLS}; a query is a set of 1 to cq_length "
+        "different cells that one real trajectory passes, trajectory, size and cells drawn uniformly.",
+        ceiling="straight",
+        compute=pattern.cq,
+        uses=("pattern_cells", "cq_queries", "cq_length", "cq_sanity"),
+        symmetric=False,
+    ),
+    Metric(
+        name="FP",
+        title="frequent pattern mismatch",
+        level="pattern",
+        unit="share",
+        definition="1 - share of the fp_top most frequent sequential patterns (two cells or more in this order, gaps allowed; "
+        f"counted once a trajectory) that both sides have among theirs, {_CELLS}; ties go to the smaller cell ids, and where a "
+        "side has fewer patterns the longer list counts.",
+        ceiling="straight",
+        compute=pattern.fp,
+        uses=("pattern_cells", "fp_top"),
     ),
     Metric(
         name="ORP",

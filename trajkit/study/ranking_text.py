@@ -106,7 +106,7 @@ def _elsewhere(p: Pick, ranks: pd.DataFrame) -> str:
     """Where another model leads on a level that decides nothing."""
     table = mean_ranks(ranks[ranks["setting"] == p.setting].loc[lambda t: ~t["model"].isin(p.excluded)])
     said = []
-    for level in ("trajectory", "road"):
+    for level in ("trajectory", "pattern", "road"):
         if p.model is None or (p.setting, level) not in table.index:
             continue
         row = table.loc[(p.setting, level)]

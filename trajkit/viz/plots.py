@@ -78,7 +78,7 @@ def rescaled_dots(
     *,
     test_ratio: float,
     cells: Sequence[str],
-    levels: Sequence[str] = ("point", "trajectory", "road"),
+    levels: Sequence[str] = ("point", "trajectory", "pattern", "road"),
 ) -> Figure:
     """Mean rescaled value with its corrected 95 % interval, a panel per level, metrics as rows and cells as colours.
 
