@@ -12,6 +12,7 @@ from trajkit.study.claim import AGREES, DISAGREES, NOT_TESTABLE, UNDECIDABLE, Cl
 from trajkit.study.params import ROOT
 from trajkit.study.rule_best import best
 from trajkit.study.rule_calibration import calibration
+from trajkit.study.rule_sequences import sequences
 from trajkit.study.rule_stabler import stabler
 from trajkit.study.rules import paired_cells
 from trajkit.yamlio import load_yaml
@@ -19,6 +20,12 @@ from trajkit.yamlio import load_yaml
 __all__ = [
     "AGREES", "DISAGREES", "NOT_TESTABLE", "UNDECIDABLE", "Claim", "Pair", "Verdict", "as_json", "judge", "read_claims",
 ]  # fmt: skip
+
+# how far a verdict reaches whose figures do not come from the study's data set
+PLACES = {
+    "calibration": "",
+    "sequences": "simulated transit data is not the published data, so only the direction is judged",
+}
 
 
 def read_claims() -> dict[str, Claim]:
@@ -36,10 +43,11 @@ def judge(
     profile: str,
     test_ratio: float | None,
     small: pd.DataFrame | None = None,
+    experiments: pd.DataFrame | None = None,
 ) -> list[Verdict]:
     """Apply the rule of ``claim`` to ``results`` (columns cell, replicate, metric, value, rescaled), once for each model.
 
-    ``small`` holds one row a run of the cells that are there for their stability (`trajkit.study.stability.stability_runs`).
+    ``small`` holds one row a run of the cells that are there for their stability (`trajkit.study.stability.stability_runs`), ``experiments`` the figures on sequences (`trajkit.study.sequence_study`).
     """
     published = profile == "paper" and dataset in claim.published_on
     place = f"{dataset} at profile {profile} is not the published setting ({', '.join(claim.published_on)} at profile paper), so only the direction is judged"
@@ -48,8 +56,11 @@ def judge(
         about = claim.of(model)
         if published and about.published_cell:
             about = about.model_copy(update={"cell": about.published_cell})
-        verdict, figures, why = _found(about, results, small, published, test_ratio)
-        scope = "" if published or verdict == NOT_TESTABLE or claim.rule == "calibration" else place
+        if claim.rule == "sequences":
+            verdict, figures, why = sequences(pd.DataFrame() if experiments is None else experiments)
+        else:
+            verdict, figures, why = _found(about, results, small, published, test_ratio)
+        scope = "" if published or verdict == NOT_TESTABLE else PLACES.get(claim.rule, place)
         verdicts.append(Verdict(name, model, claim.statement, claim.made_in, verdict, figures, why, scope))
     return verdicts
 

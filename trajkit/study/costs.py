@@ -63,7 +63,7 @@ def cost_table(study: StudyResults) -> pd.DataFrame:
                 "cell": run["cell"],
                 **{name: report.get(name) for name in UPDATES},
                 "core-seconds of training": study.training_seconds(run["run_id"]),
-                **{f"{k} s": seconds.get(k) for k in ("release", "evaluate")},
+                **{f"{k} s": seconds.get(k) for k in ("fit", "release", "evaluate")},
                 "run s": manifest["wall_s"],
                 "peak MB": manifest["peak_mb"],
             }

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from trajkit.classical.prefix_experiments import ExperimentSettings
 from trajkit.errors import ParameterError
 from trajkit.methods import method_class
 from trajkit.metrics import MetricSettings
@@ -88,7 +89,7 @@ class Cell(_Strict):
 
 
 class Profile(_Strict):
-    """Sizes of one profile."""
+    """Sizes of one profile; ``sequences``: of the experiments on sequences, for questions that have them."""
 
     about: str
     seeds: int = Field(gt=0, le=N_FOLDS)
@@ -99,6 +100,7 @@ class Profile(_Strict):
     datasets: dict[str, dict[str, Any]] = {}
     evaluation: dict[str, Any] = {}
     resources: Resources = Resources()
+    sequences: ExperimentSettings | None = None
     cells: list[Cell] = Field(min_length=1)
 
 

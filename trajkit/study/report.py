@@ -9,12 +9,14 @@ from typing import Any
 
 import pandas as pd
 
+from trajkit.classical.prefix_experiments import ExperimentSettings
 from trajkit.study.claims import as_json
 from trajkit.study.identity import code_fingerprint
 from trajkit.study.params import ROOT
 from trajkit.study.results import StudyResults
 from trajkit.study.run import OUTPUTS, mark_figures_private
 from trajkit.study.runner import execute
+from trajkit.study.sequence_study import experiment_file
 from trajkit.yamlio import write_text
 
 SENTINEL = "report complete"
@@ -22,6 +24,7 @@ SEAL = "report.json"
 # what report notebooks import; modules that these import count too
 PRESENTING = (
     *("study.text", "study.ranking_text", "study.conditioning_text", "study.conditioning", "study.embedding_ablation"),
+    *("study.sequence_text", "study.classical_text", "viz.sequences"),
     *("study.theorem_2_text", "study.stability", "study.threat", "study.costs", "study.curves", "study.tables"),
     *("viz.plots", "viz.curves", "viz.ranks", "viz.threat", "viz.stability", "viz.mechanisms"),
 )
@@ -74,6 +77,7 @@ def _identity(folder: Path) -> str:
     template = ROOT / "notebooks" / f"{plan['report']}.ipynb"
     parts: dict[str, Any] = {
         "plan": plan,
+        "sequences": bool(plan.get("sequences")) and experiment_file(ExperimentSettings(**plan["sequences"])).is_file(),
         "done": [(OUTPUTS / "runs" / r["run_id"] / "manifest.json").is_file() for r in plan["runs"]],
         "template": template.read_text() if plan["report"] else "",
         "claims": (ROOT / "params" / "claims.yaml").read_text(),

@@ -19,6 +19,7 @@ from trajkit.study.claims import Verdict, judge, read_claims
 from trajkit.study.params import RunConfig
 from trajkit.study.rescaling import FLOOR, rescaled
 from trajkit.study.run import OUTPUTS, Run
+from trajkit.study.sequence_study import read_experiments
 from trajkit.study.stability import stability_runs
 from trajkit.study.stats import corrected_interval, paired_difference, variance_components
 from trajkit.study.tables import drop_table
@@ -261,12 +262,17 @@ class StudyResults:
         history = self.history(rid)
         return float(history["seconds"].iloc[-1]) if "seconds" in history else math.nan
 
+    @cached_property
+    def experiments(self) -> pd.DataFrame:
+        """Figures of the experiments on sequences, as `trajkit.classical.prefix_experiments`; empty where there are none."""
+        return read_experiments(self.plan.get("sequences"))
+
     def verdicts(self) -> list[Verdict]:
         """Every claim of the question, judged for each model that it is about."""
         known = read_claims()
         where = {"dataset": self.plan["dataset"], "profile": self.plan["profile"], "test_ratio": self.test_ratio}
-        small = stability_runs(self)
-        return [v for name in self.plan["claims"] for v in judge(name, known[name], self.results, small=small, **where)]
+        more = {"small": stability_runs(self), "experiments": self.experiments}
+        return [v for name in self.plan["claims"] for v in judge(name, known[name], self.results, **more, **where)]
 
     def verdict_table(self) -> pd.DataFrame:
         """The verdicts with the figures they rest on, one row a claim and model."""

@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 
 from trajkit import datasets
+from trajkit.classical.prefix_experiments import ExperimentSettings
 from trajkit.errors import ParameterError
 from trajkit.study.identity import run_id
 from trajkit.study.order import beginnings, longest
@@ -26,6 +27,7 @@ from trajkit.study.progress import PARTIAL, Watch
 from trajkit.study.report import build_report, report_is_current
 from trajkit.study.run import OUTPUTS, mark_private, write_params
 from trajkit.study.runner import ONE_THREAD, lock
+from trajkit.study.sequence_study import ensure_experiments
 from trajkit.trajectories import Trajectories
 from trajkit.yamlio import write_text
 
@@ -39,6 +41,7 @@ class Study:
     profile: str
     report: str | None
     runs: list[tuple[str, PlannedRun]]
+    sequences: ExperimentSettings | None = None
 
     @property
     def result(self) -> Path:
@@ -83,6 +86,8 @@ def run_study(
             print("stopped: finished runs and checkpoints are kept, the same command goes on from there", flush=True)
             return 130
         left = study.missing()
+        if study.sequences:
+            ensure_experiments(study.sequences)
         build_report(study.folder)
         (study.folder / PARTIAL).unlink(missing_ok=True)
         _announce(study, left, time.monotonic() - started)
@@ -118,10 +123,11 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
         "data_fingerprint": fingerprint,
         "private": loaded.meta.visibility == "private",
         "allow_raw": chosen.allow_raw,
+        "sequences": None if chosen.sequences is None else chosen.sequences.model_dump(mode="json"),
         "runs": [{"run_id": rid, **p.model_dump(mode="json")} for rid, p in runs],
     }
     write_text(folder / "plan.json", json.dumps(plan, indent=1))
-    return Study(folder, asked.question, profile, asked.report, runs)
+    return Study(folder, asked.question, profile, asked.report, runs, chosen.sequences)
 
 
 def _fingerprint(data: Trajectories) -> str:

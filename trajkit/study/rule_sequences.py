@@ -1,0 +1,80 @@
+"""Rule "sequences": does the noisy prefix tree do on simulated transit data what was published for it?
+
+Four parts, on means over the repetitions. (i) Count queries, full variant: the mean relative error of uniform queries is under 10 % at
+epsilon 1 for every longest length, and under 12 % at epsilon 0.5 for lengths up to 3. (ii) Inference lowers that error by at least
+30 % at every epsilon and length. (iii) At least 78.8 % of the top 250 patterns are found at epsilon 1. (iv) Run time grows at most in
+proportion to the sequences and to the locations, within a half of it. The claim agrees when all four do.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from trajkit.study.claim import NOT_TESTABLE, Found, words
+
+ERROR, PATTERNS = "error, uniform queries", "top patterns found"
+MOST, MOST_AT_HALF, LEAST_GAIN, LEAST_FOUND, TOP = 0.10, 0.12, 0.30, 0.788, 250
+SLACK = 1.5
+PUBLISHED_GAIN = "30-74 %"
+
+
+def of(table: pd.DataFrame, what: str, *, experiment: str = "utility", **wanted: object) -> pd.DataFrame:
+    """Rows of one figure; ``wanted`` names further columns and their values."""
+    rows = table[(table["experiment"] == experiment) & (table["what"] == what)]
+    for column, value in wanted.items():
+        rows = rows[rows[column] == value]
+    return rows
+
+
+def gains(table: pd.DataFrame, *, height: int, variant: str = "full", what: str = ERROR) -> pd.DataFrame:
+    """One row an epsilon and longest query: error without inference, with it, and by which share it falls."""
+    rows = of(table, what, height=height)
+    both = rows.pivot_table(index=["epsilon", "x"], columns="variant", values="value")
+    return pd.DataFrame({"basic": both["basic"], variant: both[variant], "gain": 1 - both[variant] / both["basic"]})
+
+
+def main_height(table: pd.DataFrame) -> int:
+    """The height at which epsilon was varied."""
+    return int(table[table["experiment"] == "utility"].groupby("height")["epsilon"].nunique().idxmax())
+
+
+def growth(table: pd.DataFrame, experiment: str, column: str) -> tuple[float, float]:
+    """By how much the largest setting of ``column`` exceeds the smallest, and its run time (full variant)."""
+    rows = of(table, "CPU s", experiment=experiment, variant="full").sort_values(column)
+    ends = rows.iloc[[0, -1]]
+    return float(ends[column].iloc[1] / ends[column].iloc[0]), float(ends["value"].iloc[1] / ends["value"].iloc[0])
+
+
+def sequences(table: pd.DataFrame) -> Found:
+    """Apply the rule to a table of `trajkit.classical.prefix_experiments`."""
+    if not len(table):
+        return NOT_TESTABLE, {}, "this profile has no experiments on sequences, or they were not run yet"
+    height = main_height(table)
+    found = gains(table, height=height)
+    at_one, at_half = found.loc[1.0, "full"], found.loc[min(found.index.get_level_values(0)), "full"]
+    epsilon = min(found.index.get_level_values(0))
+    short = at_half[at_half.index <= 3]
+    top = of(table, PATTERNS, height=height, epsilon=1.0, variant="full")
+    k = int(top["x"].max())
+    share = float(top.loc[top["x"] == k, "value"].mean())
+    by_n, by_locations = growth(table, "time by n", "n"), growth(table, "time by locations", "locations")
+    figures = {
+        "error at epsilon 1": f"{100 * at_one.min():.2g} to {100 * at_one.max():.2g} % (published: under 10 %)",
+        f"error at epsilon {epsilon:g}, up to 3 locations": f"{100 * short.max():.2g} % (published: under 12 %)",
+        "lowered by inference": f"by {100 * found['gain'].min():.0f} to {100 * found['gain'].max():.0f} % (published: {PUBLISHED_GAIN})",
+        f"top {k} patterns found": f"{100 * share:.1f} % (published: 78.8 % of 250)",
+        "run time": f"x {by_n[1]:.2g} for x {by_n[0]:.2g} sequences, x {by_locations[1]:.2g} for x {by_locations[0]:.2g} locations",
+    }
+    parts = {
+        "errors of count queries": at_one.max() < MOST and short.max() < MOST_AT_HALF,
+        "gain of inference": found["gain"].min() >= LEAST_GAIN,
+        "patterns": share >= LEAST_FOUND,
+        "run time": by_n[1] <= SLACK * by_n[0] and by_locations[1] <= SLACK * by_locations[0],
+    }
+    if k != TOP:
+        return NOT_TESTABLE, figures, f"the claim is about the top {TOP} patterns, this profile looks at {k}"
+    agrees, disagrees = words(False)
+    missed = [name for name, held in parts.items() if not held]
+    if missed:
+        return disagrees, figures, f"not as published: {', '.join(missed)}"
+    return agrees, figures, "all four parts are as published"

@@ -1,0 +1,146 @@
+"""Tables and sentences on the experiments with noisy prefix trees, made from their figures."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from trajkit.classical.tree_noise import expected_nodes, false_share, published_threshold
+from trajkit.privacy.mechanisms import Laplace
+from trajkit.study.rule_sequences import ERROR, PATTERNS, PUBLISHED_GAIN, gains, growth, main_height, of
+
+VISITED = "error, visited queries"
+KINDS = {ERROR: "uniform", VISITED: "visited"}
+MISSING = "This profile has no experiments on sequences, or they were not run yet."
+
+
+def answer(table: pd.DataFrame) -> str:
+    """What the experiments say: error, gain, useful height, threshold, run time."""
+    if not len(table):
+        return MISSING
+    height = main_height(table)
+    said = [_errors(table, height), _useful_height(table), _threshold(table), _time(table)]
+    return "\n\n".join(said)
+
+
+def _errors(table: pd.DataFrame, height: int) -> str:
+    uniform, visited = (gains(table, height=height, what=what) for what in (ERROR, VISITED))
+    exact = gains(table, height=height, variant="least-squares")
+    return (
+        f"**Count queries at height {height}.** Uniform queries, as published, are answered with a mean relative error of "
+        f"{_percent(uniform.loc[1.0, 'full'])} at epsilon 1. Inference lowers the error by {_percent(uniform['gain'])} over all epsilons "
+        f"and lengths (published: {PUBLISHED_GAIN}); the exact least-squares fit by {_percent(exact['gain'])}. Most uniform queries of several locations have "
+        f"the answer 0 on both sides, which is easy to get right: queries for locations that one real sequence visits are "
+        f"answered with an error of {_percent(visited.loc[1.0, 'full'])}."
+    )
+
+
+def _percent(values: pd.Series) -> str:
+    low, high = 100 * values.min(), 100 * values.max()
+    return f"{low:.3g} %" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g} %"
+
+
+def height_table(table: pd.DataFrame) -> pd.DataFrame:
+    """One row a height at epsilon 1: errors and patterns (full variant), and noise against signal over the levels."""
+    rows = []
+    for height in sorted(set(table.loc[table["experiment"] == "utility", "height"])):
+        at = {"epsilon": 1.0, "height": height}
+        full = {what: of(table, what, variant="full", **at) for what in (ERROR, VISITED, PATTERNS)}
+        common = _height_query_length(table)
+        k = full[PATTERNS]["x"].max()
+        mass = {
+            what: of(table, what, **at).groupby("x")["value"].mean()
+            for what in ("real", "cut", "noise", "of noise", "kept")
+        }
+        rows.append(
+            {
+                "height": height,
+                "error, uniform": full[ERROR].loc[full[ERROR]["x"] == common, "value"].mean(),
+                "error, visited": full[VISITED].loc[full[VISITED]["x"] == common, "value"].mean(),
+                f"top {k} found": full[PATTERNS].loc[full[PATTERNS]["x"] == k, "value"].mean(),
+                "elements kept": mass["real"].sum() / (mass["real"] + mass["cut"]).sum(),
+                "noise over signal": mass["noise"].sum() / mass["real"].sum(),
+                "nodes by noise alone": mass["of noise"].sum() / mass["kept"].sum(),
+                "levels where noise wins": f"{int((mass['noise'] > mass['real']).sum())} of {height}",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _height_query_length(table: pd.DataFrame) -> int:
+    rows = table[(table["experiment"] == "utility") & (table["what"] == ERROR)]
+    lengths = [set(part["x"]) for _, part in rows.groupby("height")]
+    return int(min(set.intersection(*lengths)))
+
+
+def _useful_height(table: pd.DataFrame) -> str:
+    rows = height_table(table)
+    best = {c: int(rows.loc[rows[c].idxmin(), "height"]) for c in ("error, uniform", "error, visited")}
+    found = next(c for c in rows if c.startswith("top "))
+    best[found] = int(rows.loc[rows[found].idxmax(), "height"])
+    wins = rows.loc[rows["noise over signal"] > 1, "height"]
+    beyond = (
+        f"From height {wins.min()} on there is more noise than signal in the tree."
+        if len(wins)
+        else "Signal outweighs noise at every height looked at."
+    )
+    return (
+        f"**Height.** At epsilon 1 the error of uniform queries is lowest at height {best['error, uniform']}, that of visited ones at "
+        f"{best['error, visited']}, and most frequent patterns are found at {best[found]} (the paper uses 12 to 20). {beyond} "
+        "A higher tree spends its budget on levels whose nodes hold too few trajectories to be told from noise."
+    )
+
+
+def _threshold(table: pd.DataFrame) -> str:
+    rows = table[table["experiment"] == "threshold"]
+    transit = table[table["experiment"] == "utility"]
+    locations, height = int(transit["locations"].max()), main_height(table)
+    noise = Laplace(float(height), 1.0)
+    share = false_share(noise, published_threshold(noise))
+    tree = expected_nodes(locations, height, share)
+    nodes = of(rows, "nodes", experiment="threshold").set_index(["threshold", "mechanism"])["value"]
+    full = of(rows, ERROR, experiment="threshold", variant="full").set_index(["threshold", "mechanism"])["value"]
+    said = "; ".join(
+        f"{threshold} threshold with {mechanism} noise: {nodes[threshold, mechanism]:,.0f} nodes, error {100 * full[threshold, mechanism]:.2g} %"
+        for threshold, mechanism in full.index
+    )
+    verdict = (
+        f"the literal tree has {tree:.3g} nodes by noise alone on average, so it cannot be built"
+        if tree > 1e7
+        else f"the literal tree has {tree:.3g} nodes by noise alone on average"
+    )
+    return (
+        f"**Threshold.** With the published threshold a node has {locations * share:.3g} children by noise alone among {locations:,} locations: "
+        f"{verdict} at height {height}. The subcritical threshold keeps it to half a child. On sequences over "
+        f"{int(rows['locations'].max())} symbols, where the literal algorithm runs (epsilon 1, height {height}): {said}."
+    )
+
+
+def _time(table: pd.DataFrame) -> str:
+    by_n, by_locations = growth(table, "time by n", "n"), growth(table, "time by locations", "locations")
+    last = of(table, "CPU s", experiment="time by n", variant="full").sort_values("n").iloc[-1]
+    return (
+        f"**Run time.** Tree, inference and release of {int(last['n']):,} sequences over {int(last['locations']):,} locations take {last['value']:.2g} CPU "
+        f"seconds at height {int(last['height'])} (the paper: 24 s in 2011). {by_n[0]:.3g} times the sequences take {by_n[1]:.2g} times as long, "
+        f"{by_locations[0]:.3g} times the locations {by_locations[1]:.2g} times."
+    )
+
+
+def level_table(table: pd.DataFrame, height: int | None = None) -> pd.DataFrame:
+    """What each level of a tree at epsilon 1 holds (first repetition), as `trajkit.viz.sequences.level_masses` draws it."""
+    if not len(table):
+        return pd.DataFrame()
+    wanted = main_height(table) if height is None else height
+    names = ("kept", "of noise", "real", "cut", "noise")
+    columns = {w: of(table, w, epsilon=1.0, height=wanted, repetition=0).set_index("x")["value"] for w in names}
+    return pd.DataFrame(columns).rename_axis("level").reset_index()
+
+
+def threshold_table(table: pd.DataFrame) -> pd.DataFrame:
+    """One row a form of the algorithm on few symbols: nodes, errors and patterns of each variant."""
+    rows = table[table["experiment"] == "threshold"]
+    if not len(rows):
+        return pd.DataFrame()
+    named = rows.assign(figure=rows["what"].where(rows["x"] == 0, rows["what"] + ", " + rows["x"].astype(str)))
+    named["figure"] = named["figure"] + named["variant"].map(lambda v: f" ({v})" if v else "")
+    wide = named.pivot_table(index=["threshold", "mechanism"], columns="figure", values="value", sort=False)
+    return wide.reset_index().rename_axis(columns=None)
