@@ -167,7 +167,7 @@ tidy(sequence_text.height_table(experiments)) if has else Markdown("")
 display(sequences.level_masses(sequence_text.level_table(experiments)) if has else Markdown(""))
 
 # %% [markdown]
-# The published algorithm to the letter, on few symbols, where it can run, and the kit's form beside:
+# The published algorithm to the letter where it can run (few symbols, or a low tree), and the kit's form beside:
 
 # %%
 tidy(sequence_text.threshold_table(experiments)) if has else Markdown("")

@@ -29,6 +29,7 @@ from trajkit.sequences import Sequences
 VARIANTS: tuple[Variant, ...] = ("basic", "full", "least-squares")
 PAGES = "pages"
 TRANSIT = "transit"
+_Form = tuple[Literal["published", "subcritical"], Literal["laplace", "geometric"]]
 COLUMNS = (
     *("experiment", "data", "n", "locations", "epsilon", "height", "threshold", "mechanism", "variant", "repetition"),
     *("what", "x", "value"),
@@ -39,7 +40,8 @@ class ExperimentSettings(BaseModel):
     """Sizes of the experiments. The paper's: 1,210,096 sequences over 1,012 locations, height 12, queries of several lengths.
 
     ``sanity``: share of the sequences below which the error of a count is not relative (the text that we have does not give it).
-    ``queries``: for each longest length. ``pages_n``: sequences over 17 symbols, on which the published threshold can run.
+    ``queries``: for each longest length. ``pages_n``: sequences over 17 symbols, on which the published threshold can run, as it can on
+    ``few_locations`` and on trees of ``literal_height``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -50,7 +52,7 @@ class ExperimentSettings(BaseModel):
     repetitions: int = Field(1, ge=1)
     epsilons: list[float] = [0.5, 0.75, 1.0, 1.25, 1.5]
     height: int = Field(12, ge=1)
-    heights: list[int] = [2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20]
+    heights: list[int] = [2, 3, 4, 6, 8, 12, 16, 20]
     query_lengths: list[int] = [3, 6, 9, 12]
     height_query_length: int = 6
     queries: int = Field(10_000, ge=1)
@@ -61,6 +63,8 @@ class ExperimentSettings(BaseModel):
     universe_n: int = Field(800_000, ge=10)
     time_height: int = Field(20, ge=1)
     pages_n: int = Field(989_818, ge=10)
+    few_locations: int = Field(33, ge=2)
+    literal_height: int = Field(3, ge=1)
 
     @model_validator(mode="after")
     def _held(self) -> Self:
@@ -151,16 +155,28 @@ def _masses(noisy: NoisyTree) -> Iterator[tuple[str, int, float]]:
 
 
 def _thresholds(s: ExperimentSettings) -> Iterator[tuple[Any, ...]]:
-    """The published algorithm to the letter where it can run, on 17 symbols, and the kit's form beside."""
-    real = sample_sequences(s.pages_n, seed=s.seed)
-    asked = _Asked.of(real, s, PAGES)
-    forms: list[tuple[Literal["published", "subcritical"], Literal["laplace", "geometric"]]] = [
-        ("published", "laplace"), ("published", "geometric"), ("subcritical", "geometric"),
-    ]  # fmt: skip
-    for threshold, mechanism in forms:
-        noisy = publish_tree(real, epsilon=1.0, height=s.height, seed=s.seed, threshold=threshold, mechanism=mechanism)
-        key = ("threshold", PAGES, len(real), real.n_symbols, 1.0, s.height, threshold, mechanism)
+    """The published algorithm to the letter where it can run, and the kit's form beside: on few symbols, and on a low tree of many."""
+    pages = sample_sequences(s.pages_n, seed=s.seed)
+    few = simulate_transit(s.n, stations=s.few_locations, seed=s.seed)
+    many = simulate_transit(s.n, stations=s.locations, seed=s.seed)
+    forms: list[_Form] = [("published", "laplace"), ("published", "geometric"), ("subcritical", "geometric")]
+    yield from _compare(PAGES, pages, s, forms=forms, epsilons=[1.0], height=s.height)
+    yield from _compare(TRANSIT, few, s, forms=forms[::2], epsilons=s.epsilons, height=s.height)
+    yield from _compare(TRANSIT, many, s, forms=forms[::2], epsilons=[1.0], height=min(s.literal_height, s.height))
+
+
+def _compare(
+    name: str, real: Sequences, s: ExperimentSettings, *, forms: list[_Form], epsilons: list[float], height: int
+) -> Iterator[tuple[Any, ...]]:
+    asked = _Asked.of(real, s.model_copy(update={"tops": s.tops if name == PAGES else []}), name)
+    for epsilon, (threshold, mechanism) in itertools.product(epsilons, forms):
+        noisy = publish_tree(
+            real, epsilon=epsilon, height=height, seed=s.seed, threshold=threshold, mechanism=mechanism
+        )
+        key = ("threshold", name, len(real), real.n_symbols, epsilon, height, threshold, mechanism)
         yield (*key, "", 0, "nodes", 0, float(len(noisy.tree)))
+        mass = [sum(getattr(m, what) for m in noisy.masses) for what in ("noise", "real")]
+        yield (*key, "", 0, "noise over signal", 0, mass[0] / max(mass[1], 1))
         for variant in VARIANTS:
             found = asked.figures(released_sequences(noisy.tree, variant), [s.height_query_length], patterns=True)
             yield from ((*key, variant, 0, *figure) for figure in found)

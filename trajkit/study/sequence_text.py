@@ -28,7 +28,7 @@ def _errors(table: pd.DataFrame, height: int) -> str:
     return (
         f"**Count queries at height {height}.** Uniform queries, as published, are answered with a mean relative error of "
         f"{_percent(uniform.loc[1.0, 'full'])} at epsilon 1. Inference lowers the error by {_percent(uniform['gain'])} over all epsilons "
-        f"and lengths (published: {PUBLISHED_GAIN}); the exact least-squares fit by {_percent(exact['gain'])}. Most uniform queries of several locations have "
+        f"and lengths (published: {PUBLISHED_GAIN}); the exact least-squares fit by {_percent(exact['gain'])} (below 0: it raises it). Most uniform queries of several locations have "
         f"the answer 0 on both sides, which is easy to get right: queries for locations that one real sequence visits are "
         f"answered with an error of {_percent(visited.loc[1.0, 'full'])}."
     )
@@ -73,45 +73,54 @@ def _height_query_length(table: pd.DataFrame) -> int:
 
 
 def _useful_height(table: pd.DataFrame) -> str:
-    rows = height_table(table)
-    best = {c: int(rows.loc[rows[c].idxmin(), "height"]) for c in ("error, uniform", "error, visited")}
+    rows, height = height_table(table).set_index("height"), main_height(table)
+    levels = level_table(table)
+    lost = levels.loc[levels["noise"] > levels["real"], "level"]
+    where = (
+        f"from level {lost.min()} on noise outweighs the trajectories that are counted"
+        if len(lost)
+        else "noise outweighs the trajectories that are counted at no level"
+    )
     found = next(c for c in rows if c.startswith("top "))
-    best[found] = int(rows.loc[rows[found].idxmax(), "height"])
-    wins = rows.loc[rows["noise over signal"] > 1, "height"]
-    beyond = (
-        f"From height {wins.min()} on there is more noise than signal in the tree."
-        if len(wins)
-        else "Signal outweighs noise at every height looked at."
-    )
+    best, last = rows[found].idxmax(), rows.index.max()
     return (
-        f"**Height.** At epsilon 1 the error of uniform queries is lowest at height {best['error, uniform']}, that of visited ones at "
-        f"{best['error, visited']}, and most frequent patterns are found at {best[found]} (the paper uses 12 to 20). {beyond} "
-        "A higher tree spends its budget on levels whose nodes hold too few trajectories to be told from noise."
+        f"**Height.** In the tree of height {height} at epsilon 1 {where}, and {_percent(rows.loc[[height], 'elements kept'])} of all elements up to "
+        f"that height are in it. The error of uniform queries hardly depends on the height ({_percent(rows['error, uniform'])}), that of "
+        f"visited ones is lowest at height {rows['error, visited'].idxmin()}; of the {found.replace(' found', '')} patterns {100 * rows.loc[best, found]:.3g} % are found at height "
+        f"{best} and {100 * rows.loc[last, found]:.3g} % at height {last}. The useful height is small, where the paper works with 12 to 20: "
+        "a higher tree spends its budget on levels whose nodes hold too few trajectories to be told from noise."
     )
+
+
+def literal_gains(table: pd.DataFrame) -> pd.DataFrame:
+    """One row an epsilon where the published threshold with Laplace noise was run: what inference does to the error there."""
+    rows = of(table, ERROR, experiment="threshold", threshold="published", mechanism="laplace")
+    keys = ["data", "locations", "height", "epsilon"]
+    wide = rows.pivot_table(index=keys, columns="variant", values="value")
+    share = of(table, "noise over signal", experiment="threshold", threshold="published", mechanism="laplace")
+    wide["noise over signal"] = share.set_index(keys)["value"]
+    wide["gain, published inference"] = 1 - wide["full"] / wide["basic"]
+    wide["gain, least squares"] = 1 - wide["least-squares"] / wide["basic"]
+    return wide.rename_axis(columns=None).reset_index()
 
 
 def _threshold(table: pd.DataFrame) -> str:
-    rows = table[table["experiment"] == "threshold"]
-    transit = table[table["experiment"] == "utility"]
-    locations, height = int(transit["locations"].max()), main_height(table)
-    noise = Laplace(float(height), 1.0)
-    share = false_share(noise, published_threshold(noise))
+    utility = table[table["experiment"] == "utility"]
+    locations, height = int(utility["locations"].max()), main_height(table)
+    share = false_share(Laplace(float(height), 1.0), published_threshold(Laplace(float(height), 1.0)))
     tree = expected_nodes(locations, height, share)
-    nodes = of(rows, "nodes", experiment="threshold").set_index(["threshold", "mechanism"])["value"]
-    full = of(rows, ERROR, experiment="threshold", variant="full").set_index(["threshold", "mechanism"])["value"]
+    literal = literal_gains(table)
     said = "; ".join(
-        f"{threshold} threshold with {mechanism} noise: {nodes[threshold, mechanism]:,.0f} nodes, error {100 * full[threshold, mechanism]:.2g} %"
-        for threshold, mechanism in full.index
-    )
-    verdict = (
-        f"the literal tree has {tree:.3g} nodes by noise alone on average, so it cannot be built"
-        if tree > 1e7
-        else f"the literal tree has {tree:.3g} nodes by noise alone on average"
+        f"{len(part)} run(s) on {data}, {n} locations, height {h}: by {_percent(part['gain, published inference'])}"
+        for (data, n, h), part in literal.groupby(["data", "locations", "height"], sort=False)
     )
     return (
-        f"**Threshold.** With the published threshold a node has {locations * share:.3g} children by noise alone among {locations:,} locations: "
-        f"{verdict} at height {height}. The subcritical threshold keeps it to half a child. On sequences over "
-        f"{int(rows['locations'].max())} symbols, where the literal algorithm runs (epsilon 1, height {height}): {said}."
+        f"**Threshold.** With the published threshold a node has {locations * share:.3g} children by noise alone among {locations:,} locations, "
+        f"and a tree of height {height} {tree:.3g} nodes by noise alone on average"
+        f"{', so it cannot be built' if tree > 1e7 else ''}. The subcritical threshold keeps it to half a child. Where the literal "
+        f"algorithm can run, noise floods the release, and inference lowers the error of uniform queries: {said} (published: {PUBLISHED_GAIN}). With the "
+        "subcritical threshold there is little noise to remove: what is left is what was cut, and the inconsistent counts of the "
+        "basic variant happen to make up for a part of it."
     )
 
 
@@ -136,11 +145,12 @@ def level_table(table: pd.DataFrame, height: int | None = None) -> pd.DataFrame:
 
 
 def threshold_table(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a form of the algorithm on few symbols: nodes, errors and patterns of each variant."""
+    """One row a form of the algorithm and set of sequences: nodes, noise over signal, and errors of each variant."""
     rows = table[table["experiment"] == "threshold"]
     if not len(rows):
         return pd.DataFrame()
     named = rows.assign(figure=rows["what"].where(rows["x"] == 0, rows["what"] + ", " + rows["x"].astype(str)))
     named["figure"] = named["figure"] + named["variant"].map(lambda v: f" ({v})" if v else "")
-    wide = named.pivot_table(index=["threshold", "mechanism"], columns="figure", values="value", sort=False)
+    keys = ["data", "locations", "height", "epsilon", "threshold", "mechanism"]
+    wide = named[~named["what"].eq(PATTERNS)].pivot_table(index=keys, columns="figure", values="value", sort=False)
     return wide.reset_index().rename_axis(columns=None)
