@@ -10,7 +10,7 @@ import pytest
 from trajkit.deep.condition_config import ConditionConfig
 from trajkit.errors import ParameterError
 from trajkit.parameters import checked
-from trajkit.study.cells import BASELINES, CONDITIONS, MODELS, is_tiny, parsed
+from trajkit.study.cells import BASELINES, CLASSICAL, CONDITIONS, MODELS, is_tiny, parsed
 from trajkit.study.claims import read_claims
 from trajkit.study.params import PROFILES, PlannedRun, Profile, Question, plan_runs, read_question, select_profile
 
@@ -25,7 +25,7 @@ def _cell(**changes: Any) -> list[dict[str, Any]]:
     return [{"name": "d", "method": "diffusion", "parameters": {"regime": "private", "epsilon": 10.0}, **changes}]
 
 
-@pytest.mark.parametrize("name", ["rq1", "rq2", "rq3"])
+@pytest.mark.parametrize("name", ["rq1", "rq2", "rq3", "rq5"])
 def test_every_question_file_is_valid_and_knows_its_profiles(name: str) -> None:
     question = read_question(name)
     assert tuple(question.profiles) == PROFILES
@@ -88,16 +88,20 @@ def test_questions_share_their_runs(profile: str) -> None:
             (r.cell, r.replicate): r.config
             for r in plan_runs(select_profile(read_question(q), profile), dataset="city")
         }
-        for q in ("rq1", "rq2", "rq3")
+        for q in ("rq1", "rq2", "rq3", "rq5")
     }
     for a, b in itertools.combinations(plans, 2):
         shared = set(plans[a]) & set(plans[b])
         assert {"real", "uniform", "straight"} <= {cell for cell, _ in shared}
         for key in shared:
             assert plans[a][key] == plans[b][key], f"{key} differs between {a} and {b}: they must be the same run"
-    one, two, three = ({cell for cell, _ in plan} for plan in plans.values())
+    one, two, three, five = ({cell for cell, _ in plan} for plan in plans.values())
     assert three - one - two <= {"vae-private", "gan-published-plain", "gan-published-private"}
+    classical = {c for c in five if (name := parsed(c)) and name.model in CLASSICAL}
+    assert five - classical - one <= {f"{m}-private-epsilon-1.0" for m in MODELS}
     if profile != "smoke":
+        both = {f"{m}-private{e}" for m in (*MODELS, *CLASSICAL, "privtrace-published") for e in ("", "-epsilon-1.0")}
+        assert both <= five
         unconditional = {c for c in two if c not in BASELINES and not is_tiny(c) and not parsed(c).condition}  # type: ignore[union-attr]
         assert unconditional <= one & three
         assert {"diffusion-sample-plain", "diffusion-gaussian-private"} <= two & three
@@ -166,7 +170,7 @@ def test_tiny_cells_keep_their_ten_seeds_and_the_others_are_capped(profile: str,
 
 
 def test_smoke_is_small() -> None:
-    assert all(len(_cells(q, "smoke")) <= 6 for q in ("rq1", "rq2", "rq3"))
+    assert all(len(_cells(q, "smoke")) <= 6 for q in ("rq1", "rq2", "rq3", "rq5"))
 
 
 @pytest.mark.parametrize("own", [{"n_release": 5}, {"evaluation": {"n_pairs": 5}}, {"seeds": 6}], ids=str)

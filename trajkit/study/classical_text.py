@@ -12,6 +12,7 @@ from trajkit.study.ranking import settings as all_settings
 from trajkit.study.results import PRIMARY, StudyResults
 from trajkit.study.text import claims_in_words
 
+UNTESTED = pd.DataFrame(columns=["setting", "a", "b", "p", "better"])  # the best of a family needs no test within it
 FAMILIES = {"deep": tuple(MODELS), "classical": tuple(CLASSICAL)}
 
 
@@ -63,7 +64,7 @@ def _duel(study: StudyResults, setting: Setting) -> Duel:
     best = {}
     for family, members in FAMILIES.items():
         own = setting.only(m for m in members if m in setting.cells)
-        best[family] = pick(study.results, own, pd.DataFrame(), metrics=PRIMARY).model
+        best[family] = pick(study.results, own, UNTESTED, metrics=PRIMARY).model
     tests = pd.DataFrame()
     if None not in best.values() and study.test_ratio is not None:
         two = setting.only([str(best["deep"]), str(best["classical"])])

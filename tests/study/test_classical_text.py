@@ -1,0 +1,69 @@
+"""Deep against classical: the best of each family, tests between them, and what the sentences say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made import baselines, study
+
+from trajkit.study import classical_text
+from trajkit.study.claims import judge, read_claims
+from trajkit.study.results import StudyResults
+
+PRIVATE = {"parameters": {"regime": "private", "epsilon": 10.0}}
+AT_ONE = {"parameters": {"regime": "private", "epsilon": 1.0}}
+
+
+def made_study(folder: Path, monkeypatch: pytest.MonkeyPatch, **cells: Any) -> StudyResults:
+    errors = {
+        "diffusion-private": [0.30, 0.31, 0.29], "gan-private": [0.20, 0.21, 0.19],
+        "prefix_tree-private": [0.10, 0.11, 0.105], "flat-private": [0.40, 0.41, 0.40],
+        "privtrace-published-private": [0.01, 0.01, 0.01],
+        **cells,
+    }  # fmt: skip
+    facts = {c: {"rescaled": v, **(AT_ONE if c.endswith("1.0") else PRIVATE)} for c, v in errors.items()}
+    return StudyResults(study(folder, monkeypatch, {**baselines(3), **facts}, claims=["C8"]))
+
+
+def test_the_best_of_each_family_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    s = made_study(tmp_path, monkeypatch)
+    (duel,) = classical_text.duels(s)
+    assert (duel.deep, duel.classical) == ("gan", "prefix_tree")  # the published variant takes no part
+    table = classical_text.duel_table(s)
+    assert set(table["metric"]) == {"SWD", "JSD"} and (table["clearly better"] == "noisy prefix tree").all()
+    text = classical_text.answer(s)
+    assert "private, epsilon 10: the **noisy prefix tree** ahead of the GAN (clearly in SWD, clearly in JSD)" in text
+    assert "C8" in text and "90 s and 90.0 s" in text
+
+
+def test_deep_can_win_too_and_holm_runs_over_both_epsilons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    more = {"vae-private-epsilon-1.0": [0.1, 0.3, 0.2], "adatrace-private-epsilon-1.0": [0.2, 0.5, 0.28]}
+    s = made_study(tmp_path, monkeypatch, **more)
+    table = classical_text.duel_table(s)
+    assert len(table) == 4 and set(table["setting"]) == {"private, epsilon 10", "private, epsilon 1"}
+    assert (table["p (Holm)"] >= 0).all()
+    assert "private, epsilon 1: the **VAE** ahead of the AdaTrace (not sure" in classical_text.answer(s)
+
+
+def test_one_family_or_no_run_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only = StudyResults(
+        study(tmp_path, monkeypatch, {**baselines(2), "gan-private": {"rescaled": [0.1, 0.2], **PRIVATE}})
+    )
+    assert "nothing to compare" in classical_text.answer(only)
+
+
+def test_nothing_complete_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = {"gan-private": {"rescaled": ["missing"], **PRIVATE}, "flat-private": {"rescaled": ["missing"], **PRIVATE}}
+    none = StudyResults(study(tmp_path, monkeypatch, cells))
+    assert "No run is complete" in classical_text.answer(none)
+    assert not len(classical_text.duel_table(none)) and not len(classical_text.composition_table(none))
+
+
+def test_c8_is_about_privtrace_as_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    s = made_study(tmp_path, monkeypatch, **{"privtrace-private": [0.25, 0.26, 0.25]})
+    verdicts = judge("C8", read_claims()["C8"], s.results, dataset="porto", profile="paper", test_ratio=0.25)
+    by_model = {v.model: v for v in verdicts}
+    assert by_model["gan"].verdict == "not reproduced" and by_model["vae"].verdict == "not testable at this profile"
+    assert any("PrivTrace made private" in name for name in by_model["gan"].figures)
