@@ -13,6 +13,7 @@ PARTS: tuple[str, ...] = (
     "trajkit.benchmarks.loaders:rows",
     "trajkit.benchmarks.metrics:rows",
     "trajkit.benchmarks.patterns:rows",
+    "trajkit.benchmarks.prefix_tree:rows",
     "trajkit.benchmarks.city:rows",
 )
 
