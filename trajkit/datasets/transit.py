@@ -59,9 +59,9 @@ def length_law() -> np.ndarray:
     """float64 [121]: chance of 1, 2, …, 121 elements, a mixture whose mean is exactly 6.7.
 
     Occasional riders: 1, 2, 3, 4 or more elements with the chances `OCCASIONAL`, from 4 on each length half as likely as
-    the one before. Regular riders: a normal about 10 (five days, there and back), on whole numbers. Heavy riders, 15 % of those who are
-    not occasional: geometric with mean 18, the long tail; what would pass 121 counts as 121. The share of occasional riders
-    is the one that gives the mean.
+    the one before. Regular riders: a normal about 10 (five days, there and back), on whole numbers. Heavy riders, 15 % of
+    those who are not occasional: geometric with mean 18, the long tail; what would pass 121 counts as 121. The share of
+    occasional riders is the one that gives the mean.
     """
     rides = np.arange(1, MAX_LENGTH + 1)
     occasional = np.append(OCCASIONAL[:3], OCCASIONAL[3] * 0.5 ** (rides[3:] - 3.0))
