@@ -98,3 +98,8 @@ def test_bad_data_is_refused() -> None:
         queries_from(Sequences.of([[], []], n_symbols=2), 1, 1, np.random.default_rng(0))
     with pytest.raises(DataContractError, match="symbol 4"):
         Queries.of([[4]], n_symbols=3)
+    one, far = np.array([0, 1]), np.array([5], dtype=np.int32)
+    with pytest.raises(DataContractError, match="symbol 5 is not in 0 … 2"):
+        Index(Sequences(far, one, 3))
+    with pytest.raises(DataContractError, match="symbols from 5 to 5, not all in 0 … 2"):
+        Index(Sequences.of([[0]], n_symbols=3)).answers(Queries(far, one, 3))

@@ -1,15 +1,15 @@
 """Simulated weeks of transit passengers: sequences of stations, nobody's movements.
 
 They imitate what Chen, Fung, Desai (arXiv 1112.2020, section V) publish about their data, the transit history of one week
-in Montreal: 1,210,096 sequences over 1,012 stations, mean length 6.7, maximum 121, few long ones. Nothing else is fitted:
-the rest (their Figure 3 is not in the text, popularity, lines, habits) is this module's assumption, stated below.
+in Montreal: 1,210,096 sequences over 1,012 stations, mean length 6.7, maximum 121, few long ones, and most of the top 250
+patterns of at most three stations. Nothing else is fitted: lengths beyond that (their Figure 3 is not in the text),
+popularity, lines and habits are this module's assumptions, stated here and in `length_law`.
 
 Network, the same for every seed: lines of about 23 stations with neighbouring numbers; popularity falls like
-1 / (rank + 13), rank from 0, over all stations, ranks at random. Passengers: a home by popularity; a work place on the home's line (half)
-or anywhere, by popularity. A week is home, work, home, work, …; each element may be another place instead: in place of
-home a station of its line, in place of work a leisure station (anywhere, by popularity); or a repetition of the element
-before. They are wide enough that most of the top 250 patterns have at most three stations, as the paper says (its section V,
-below Table IV). Lengths: see `length_law`.
+1 / (rank + 13), rank from 0, over all stations, ranks at random. Passengers: a home by popularity; a work place on the
+home's line (half) or anywhere, by popularity. A week is home, work, home, work, …; each element after the first may be
+another place instead: in place of home a station of its line (25 %), in place of work a leisure station anywhere, by
+popularity (35 %), or a repetition of the element before (2 %).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STATIONS_PER_LINE = 23
 NETWORK_SEED = 7
 SHIFT = 12.0
 SAME_LINE, REPEATED, NEAR_HOME, LEISURE = 0.5, 0.02, 0.25, 0.35
-# occasional riders: chance of 1, 2, 3, … rides; the others ride at least twice, in two groups: mean rides, share
+# occasional riders: chance of 1, 2, 3, and of 4 or more elements; the other two groups: mean number of elements, spread, share
 OCCASIONAL = (0.25, 0.40, 0.15, 0.20)
 REGULAR, REGULAR_SPREAD = 10.0, 3.5
 HEAVY, HEAVY_SHARE = 18.0, 0.15
@@ -58,10 +58,10 @@ def simulate_transit(n: int = N_SEQUENCES, *, stations: int = STATIONS, seed: in
 def length_law() -> np.ndarray:
     """float64 [121]: chance of 1, 2, …, 121 elements, a mixture whose mean is exactly 6.7.
 
-    Occasional riders: 1, 2, 3 or more rides with the chances `OCCASIONAL`, each further ride half as likely as the one
-    before. Regular riders: a rounded normal about 10 rides (five days, there and back). Heavy riders, 15 % of those who are
-    not occasional: geometric with mean 18, the long tail; what would pass 121 counts as 121. The share of occasional riders
-    is the one that gives the mean.
+    Occasional riders: 1, 2, 3, 4 or more elements with the chances `OCCASIONAL`, from 4 on each length half as likely as
+    the one before. Regular riders: a normal about 10 (five days, there and back), on whole numbers. Heavy riders, 15 % of
+    those who are not occasional: geometric with mean 18, the long tail; what would pass 121 counts as 121. The share of
+    occasional riders is the one that gives the mean.
     """
     rides = np.arange(1, MAX_LENGTH + 1)
     occasional = np.append(OCCASIONAL[:3], OCCASIONAL[3] * 0.5 ** (rides[3:] - 3.0))
@@ -72,7 +72,9 @@ def length_law() -> np.ndarray:
     frequent = (1 - HEAVY_SHARE) * regular + HEAVY_SHARE * heavy
     low, high = (float(law @ rides) for law in (occasional, frequent))
     share = (high - MEAN_LENGTH) / (high - low)
-    return share * occasional + (1 - share) * frequent
+    law = share * occasional + (1 - share) * frequent
+    law.setflags(write=False)  # one array for all callers
+    return law
 
 
 class _Network:

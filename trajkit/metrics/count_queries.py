@@ -74,8 +74,8 @@ def queries_from(sequences: Sequences, n: int, max_length: int, rng: np.random.G
     """Draw ``n`` queries that real sequences answer: a sequence uniform among those that are not empty, a length uniform in
     1 … ``max_length``, then that many of its distinct symbols (all where it has fewer), uniform.
 
-    Popular sets are asked for most. This looks at real data: for evaluation only. Raises ParameterError for sizes below 1, DataContractError where every
-    sequence is empty.
+    Popular sets are asked for most. This looks at real data: for evaluation only. Raises ParameterError for sizes below 1,
+    DataContractError where every sequence is empty.
     """
     _check(n, max_length)
     held = np.flatnonzero(sequences.lengths)
@@ -113,11 +113,16 @@ class Index:
     def answers(self, queries: Queries) -> np.ndarray:
         """int64 [q]: sequences that hold every symbol of the query; all of them for a query without symbols.
 
-        Raises ParameterError where queries and sequences have another universe.
+        Raises ParameterError where queries and sequences have another universe, DataContractError for symbols beyond it.
         """
         if queries.n_symbols != self.n_symbols:
             raise ParameterError(
                 f"queries over {queries.n_symbols} symbols, sequences over {self.n_symbols}: give both one public universe"
+            )
+        asked = queries.symbols
+        if len(asked) and not (asked.min() >= 0 and asked.max() < self.n_symbols):
+            raise DataContractError(
+                f"queries ask for symbols from {asked.min()} to {asked.max()}, not all in 0 … {self.n_symbols - 1}: correct them"
             )
         return _answers(self._starts, self._owners, queries.symbols, queries.offsets, self.n)
 

@@ -28,11 +28,15 @@ class FirstVisits:
 
     @classmethod
     def of(cls, sequences: Sequences) -> FirstVisits:
-        """One counting sort: two passes over the elements. Raises DataContractError from 2^31 sequences on."""
+        """One counting sort: two passes over the elements.
+
+        Raises DataContractError from 2^31 sequences on, and what `Sequences.check` raises: compiled code trusts its input.
+        """
         if len(sequences) > MOST_SEQUENCES:
             raise DataContractError(
                 f"{len(sequences)} sequences: at most {MOST_SEQUENCES} can be indexed, take a sample"
             )
+        sequences.check()
         return cls(*_first_visits(sequences.symbols, sequences.offsets, sequences.n_symbols))
 
     @property
