@@ -29,6 +29,7 @@ from trajkit.sequences import Sequences
 VARIANTS: tuple[Variant, ...] = ("basic", "full", "least-squares")
 PAGES = "pages"
 TRANSIT = "transit"
+FEW_QUERIES = 1_000
 _Form = tuple[Literal["published", "subcritical"], Literal["laplace", "geometric"]]
 COLUMNS = (
     *("experiment", "data", "n", "locations", "epsilon", "height", "threshold", "mechanism", "variant", "repetition"),
@@ -168,7 +169,12 @@ def _thresholds(s: ExperimentSettings) -> Iterator[tuple[Any, ...]]:
 def _compare(
     name: str, real: Sequences, s: ExperimentSettings, *, forms: list[_Form], epsilons: list[float], height: int
 ) -> Iterator[tuple[Any, ...]]:
-    asked = _Asked.of(real, s.model_copy(update={"tops": s.tops if name == PAGES else []}), name)
+    own = {
+        "tops": s.tops if name == PAGES else [],
+        "query_lengths": [s.height_query_length],
+        "queries": min(s.queries, FEW_QUERIES),  # few locations have long lists to compare
+    }
+    asked = _Asked.of(real, s.model_copy(update=own), name)
     for epsilon, (threshold, mechanism) in itertools.product(epsilons, forms):
         noisy = publish_tree(
             real, epsilon=epsilon, height=height, seed=s.seed, threshold=threshold, mechanism=mechanism

@@ -27,8 +27,8 @@ def _errors(table: pd.DataFrame, height: int) -> str:
     exact = gains(table, height=height, variant="least-squares")
     return (
         f"**Count queries at height {height}.** Uniform queries, as published, are answered with a mean relative error of "
-        f"{_percent(uniform.loc[1.0, 'full'])} at epsilon 1. Inference lowers the error by {_percent(uniform['gain'])} over all epsilons "
-        f"and lengths (published: {PUBLISHED_GAIN}); the exact least-squares fit by {_percent(exact['gain'])} (below 0: it raises it). Most uniform queries of several locations have "
+        f"{_percent(uniform.loc[1.0, 'full'])} at epsilon 1. Over all epsilons and lengths, inference {_moved(uniform['gain'])} "
+        f"(published: lowers it by {PUBLISHED_GAIN}), the exact least-squares fit {_moved(exact['gain'])}. Most uniform queries of several locations have "
         f"the answer 0 on both sides, which is easy to get right: queries for locations that one real sequence visits are "
         f"answered with an error of {_percent(visited.loc[1.0, 'full'])}."
     )
@@ -37,6 +37,20 @@ def _errors(table: pd.DataFrame, height: int) -> str:
 def _percent(values: pd.Series) -> str:
     low, high = 100 * values.min(), 100 * values.max()
     return f"{low:.3g} %" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g} %"
+
+
+def _moved(gain: pd.Series) -> str:
+    """What inference does to an error, from the shares by which it falls."""
+    if (gain > 0).all():
+        return f"lowers it by {_percent(gain)}"
+    if (gain < 0).all():
+        return f"raises it by {_percent(-gain)}"
+    return f"changes it by {_percent(-gain)}"
+
+
+def _range(values: pd.Series) -> str:
+    low, high = f"{values.min():g}", f"{values.max():g}"
+    return low if low == high else f"{low} to {high}"
 
 
 def height_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -111,14 +125,14 @@ def _threshold(table: pd.DataFrame) -> str:
     tree = expected_nodes(locations, height, share)
     literal = literal_gains(table)
     said = "; ".join(
-        f"{len(part)} run(s) on {data}, {n} locations, height {h}: by {_percent(part['gain, published inference'])}"
+        f"{data}, {n:,} locations, height {h}, epsilon {_range(part['epsilon'])}: it {_moved(part['gain, published inference'])}"
         for (data, n, h), part in literal.groupby(["data", "locations", "height"], sort=False)
     )
     return (
         f"**Threshold.** With the published threshold a node has {locations * share:.3g} children by noise alone among {locations:,} locations, "
-        f"and a tree of height {height} {tree:.3g} nodes by noise alone on average"
+        f"and a tree of height {height} has {tree:.3g} nodes by noise alone on average"
         f"{', so it cannot be built' if tree > 1e7 else ''}. The subcritical threshold keeps it to half a child. Where the literal "
-        f"algorithm can run, noise floods the release, and inference lowers the error of uniform queries: {said} (published: {PUBLISHED_GAIN}). With the "
+        f"algorithm can run, this is what inference does to the error of uniform queries: {said} (published: lowers it by {PUBLISHED_GAIN}). With the "
         "subcritical threshold there is little noise to remove: what is left is what was cut, and the inconsistent counts of the "
         "basic variant happen to make up for a part of it."
     )
