@@ -94,14 +94,21 @@ def test_settings_that_the_claims_could_not_be_read_from_are_refused(wrong: dict
 
 
 def made(
-    *, error: float = 0.05, half: float = 0.1, gain: float = 0.5, found: float = 0.8, seconds: float = 4.0, k: int = 250
+    *,
+    error: float = 0.05,
+    half: float = 0.1,
+    gain: float = 0.5,
+    found: float = 0.8,
+    seconds: float = 4.0,
+    k: int = 250,
+    height: int = 12,
 ) -> pd.DataFrame:
     """A table in which everything is as published, but for what is asked to differ."""
     rows: list[dict[str, Any]] = []
     base = {
         "experiment": "utility",
         "data": "transit",
-        "height": 12,
+        "height": height,
         "repetition": 0,
         "threshold": "subcritical",
         "mechanism": "geometric",
@@ -118,6 +125,7 @@ def made(
             {**base, "experiment": experiment, column: size, "variant": "full", "what": "CPU s", "value": t}
             for size, t in ((100, 1.0), (400, seconds))
         ]
+    rows.append({**base, "experiment": "settings", "what": "height", "value": float(height)})
     return pd.DataFrame(rows)
 
 
@@ -131,11 +139,13 @@ def made(
         ({"found": 0.7}, DISAGREES, "patterns"),
         ({"seconds": 7.0}, DISAGREES, "run time"),
         ({"k": 50}, NOT_TESTABLE, "top 250"),
+        ({"height": 3}, NOT_TESTABLE, "height 12"),
+        ({"error": float("nan")}, NOT_TESTABLE, "epsilon 1"),
     ],
 )
 def test_each_part_of_the_claim_decides(differs: dict[str, Any], verdict: str, names: str) -> None:
     found, shown, why = rule_sequences.sequences(made(**differs))
-    assert found == verdict and names in why and len(shown) == 5
+    assert found == verdict and names in why and len(shown) == (0 if verdict == NOT_TESTABLE else 5)
 
 
 def test_the_committed_claim_is_judged_by_it() -> None:
@@ -145,3 +155,26 @@ def test_the_committed_claim_is_judged_by_it() -> None:
     assert v.verdict == AGREES and "simulated transit" in v.scope
     (v,) = judge("C9", claim, pd.DataFrame(), **where)
     assert v.verdict == NOT_TESTABLE and v.scope == ""
+
+
+@pytest.mark.parametrize(
+    ("gone", "names"),
+    [
+        ({"epsilon": 0.5}, "epsilon 0.5"),
+        ({"variant": "basic"}, "without and with inference"),
+        ({"what": "top patterns found"}, "top 250"),
+        ({"experiment": "time by n"}, "two numbers of sequences"),
+    ],
+)
+def test_what_was_not_run_is_not_judged(gone: dict[str, Any], names: str) -> None:
+    (column, value), table = next(iter(gone.items())), made()
+    found, _, why = rule_sequences.sequences(table[table[column] != value])
+    assert found == NOT_TESTABLE and names in why
+
+
+def test_which_way_inference_moves_an_error_is_said() -> None:
+    for gain, words in (
+        ([0.1, 0.2], "lowers it by 10 to 20 %"), ([-0.1], "raises it by 10 %"), ([0.0], "does not change it"),
+        ([-0.1, 0.2], "moves it by -20 to 10 % (minus: lower)"),
+    ):  # fmt: skip
+        assert sequence_text._moved(pd.Series(gain)) == words

@@ -192,3 +192,10 @@ def test_one_third_of_an_epsilon_three_times_is_not_more_than_it() -> None:
         look = publish([[0]], epsilon=epsilon, height=height).looks.taken[0]
         assert look.spent == Fraction(epsilon)
         assert height * Fraction(1) / Fraction(look.scale) <= Fraction(epsilon)
+
+
+def test_a_release_of_noise_without_end_is_refused() -> None:
+    noisy = publish([[0, 1]], epsilon=1e-8, height=1, n_symbols=40, threshold=1)
+    with pytest.raises(ParameterError, match="raise epsilon"):
+        released_sequences(noisy.tree, "basic")
+    assert any("at least one trajectory is public" in a for a in noisy.guarantee().assumptions)

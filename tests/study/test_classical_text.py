@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from made import baselines, study
 
 from trajkit.study import classical_text
 from trajkit.study.claims import judge, read_claims
+from trajkit.study.ranking import Setting
 from trajkit.study.results import StudyResults
 
 PRIVATE = {"parameters": {"regime": "private", "epsilon": 10.0}}
@@ -34,7 +36,7 @@ def test_the_best_of_each_family_are_compared(tmp_path: Path, monkeypatch: pytes
     table = classical_text.duel_table(s)
     assert set(table["metric"]) == {"SWD", "JSD"} and (table["clearly better"] == "noisy prefix tree").all()
     text = classical_text.answer(s)
-    assert "private, epsilon 10: the **noisy prefix tree** ahead of the GAN (clearly in SWD, clearly in JSD)" in text
+    assert "private, epsilon 10: the **noisy prefix tree** ahead of the GAN (clearly in SWD and JSD)" in text
     assert "C8" in text and "90 s and 90.0 s" in text
 
 
@@ -67,3 +69,22 @@ def test_c8_is_about_privtrace_as_published(tmp_path: Path, monkeypatch: pytest.
     by_model = {v.model: v for v in verdicts}
     assert by_model["gan"].verdict == "not reproduced" and by_model["vae"].verdict == "not testable at this profile"
     assert any("PrivTrace made private" in name for name in by_model["gan"].figures)
+
+
+@pytest.mark.parametrize(
+    ("better", "words"), [("gan", "but the GAN is clearly better in SWD"), ("flat", "clearly in SWD"), ("", "not sure")]
+)
+def test_sureness_is_about_the_one_that_leads(better: str, words: str) -> None:
+    tests = pd.DataFrame({"metric": ["SWD", "JSD"], "p": [0.01, 0.4], "better": [better, ""]})
+    duel = classical_text.Duel(Setting("private, epsilon 10", "matched", {}), "gan", "flat", tests)
+    said = classical_text._sure(duel, "flat")
+    assert said.startswith(words) and ("but" in said) is (better == "gan")
+
+
+def test_means_are_over_the_folds_that_both_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = {
+        "gan-private": {"rescaled": [0.2, 0.4, None], **PRIVATE},
+        "flat-private": {"rescaled": [0.1, 0.2, 0.9], **PRIVATE},
+    }
+    s = StudyResults(study(tmp_path, monkeypatch, {**baselines(3), **cells}, claims=[]))
+    assert "flat noisy counts SWD 0.15, JSD 0.15" in classical_text.answer(s)

@@ -28,6 +28,7 @@ ASSUMPTIONS = (
     "one trajectory is protected; a person with several of them is protected less",
     "who replaces one trajectory by another moves the counts twice: under replace-one epsilon is twice as large",
 )
+KEYED = "Laplace noise comes from a pseudo-random generator (not cryptographic) keyed with operating-system entropy"
 SECRET_SEED = "the noise can be recomputed by whoever knows the seed: no release of this run may leave"
 
 
@@ -129,6 +130,7 @@ class Looks:
             ]
         }
         rng = RNG_OS if self.source == "os" else RNG_SEEDED
+        keyed = [KEYED] if self.mechanism == "laplace" else []
         return Guarantee(
             holds=True,
             kind="dp",
@@ -141,7 +143,7 @@ class Looks:
             parts=(Part(TRAINING, words, spent, 0.0, details),),
             rng=rng,
             numerics=EXACT if self.mechanism == "geometric" else IDEALISED,
-            assumptions=(*ASSUMPTIONS, *public, *([SECRET_SEED] if rng == RNG_SEEDED else [])),
+            assumptions=(*ASSUMPTIONS, *public, *([SECRET_SEED] if rng == RNG_SEEDED else keyed)),
         )
 
 

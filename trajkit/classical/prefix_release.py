@@ -11,8 +11,12 @@ from trajkit.classical.looks import Looks
 from trajkit.classical.prefix_tree import LevelMass, PrefixTree, build_tree, check_height
 from trajkit.classical.tree_inference import Variant, counts_of, terminating_counts, whole_counts
 from trajkit.classical.tree_noise import LevelNoise, Threshold, check_size, chosen_threshold, false_share
+from trajkit.errors import ParameterError
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.sequences import Sequences
+
+MOST_RELEASED = 50_000_000
+NOT_EMPTY = "that there is at least one trajectory is public: no tree is built of none"
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class NoisyTree:
             "noisy prefix tree (thresholds, inference and release read noisy counts alone)",
             public=(
                 f"the universe of {tree.n_symbols} locations{times} and the height {tree.height} are public",
+                NOT_EMPTY,
                 *public,
             ),
         )
@@ -83,6 +88,14 @@ def publish_tree(
 
 
 def released_sequences(tree: PrefixTree, variant: Variant = "full") -> Sequences:
-    """Every prefix as often as trajectories end there by the counts of ``variant``, in the order of the nodes."""
-    ends = whole_counts(terminating_counts(tree, counts_of(tree, variant)))
-    return tree.prefixes(np.repeat(np.arange(len(tree)), ends))
+    """Every prefix as often as trajectories end there by the counts of ``variant``, in the order of the nodes.
+
+    Raises ParameterError where they would be more than `MOST_RELEASED`, as with an epsilon near 0.
+    """
+    ends = terminating_counts(tree, counts_of(tree, variant))
+    if ends.sum() > MOST_RELEASED:
+        raise ParameterError(
+            f"the noisy counts add up to {ends.sum():.3g} sequences (at most {MOST_RELEASED:,} are released): raise epsilon or the "
+            "threshold, or use variant full"
+        )
+    return tree.prefixes(np.repeat(np.arange(len(tree)), whole_counts(ends)))

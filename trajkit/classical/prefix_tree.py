@@ -100,6 +100,14 @@ class LevelMass:
     noise: float
 
 
+def check_universe(n_symbols: int, n_times: int) -> None:
+    """Raise ParameterError where the children of a tree at its largest could not be numbered in int64."""
+    if n_symbols * n_times * MOST_NODES >= 1 << 63:
+        raise ParameterError(
+            f"a universe of {n_symbols:,} symbols and {n_times:,} times: more than the tree can number, use a coarser one"
+        )
+
+
 def check_height(height: int) -> None:
     """Raise ParameterError unless ``height`` is 1 to `MOST_HEIGHT`."""
     if not 1 <= height <= MOST_HEIGHT:
@@ -115,6 +123,7 @@ def build_tree(sequences: Sequences, *, height: int, noise: TreeNoise) -> tuple[
     if not len(sequences):
         raise DataContractError("there are no sequences: a tree of nothing would be all noise")
     check_height(height)
+    check_universe(sequences.n_symbols, sequences.n_times)
     above, levels, masses = _root(sequences), [], []
     alive, node = np.arange(len(sequences)), np.zeros(len(sequences), dtype=np.int64)
     for i in range(1, height + 1):

@@ -15,6 +15,7 @@ from numba import njit
 from trajkit.classical.prefix_tree import PrefixTree
 from trajkit.errors import ParameterError
 
+MOST_PIECES = 200_000_000  # of the functions that the least-squares fit composes, 16 bytes each
 Variant = Literal["basic", "full", "least-squares"]
 
 
@@ -62,6 +63,11 @@ def least_squares_counts(tree: PrefixTree) -> np.ndarray:
     """
     if not len(tree):
         return np.empty(0)
+    if len(tree) * tree.height > MOST_PIECES:
+        raise ParameterError(
+            f"{len(tree):,} nodes on up to {tree.height} levels: the least-squares fit could need more than "
+            f"{16 * MOST_PIECES / 1e9:.0f} GB, use variant full or a smaller height"
+        )
     return _fit_tree(tree.parent, tree.count, tree.children[:-1])
 
 

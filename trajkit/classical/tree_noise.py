@@ -49,6 +49,14 @@ class LevelNoise:
     threshold: float
     rng: np.random.Generator | None
 
+    def __post_init__(self) -> None:
+        exact = isinstance(self.noise, Geometric)
+        if not self.threshold > 0 or (exact and (self.threshold != int(self.threshold) or not self.noise.exact)):  # type: ignore[union-attr]
+            raise ParameterError(
+                f"threshold = {self.threshold:g}: must be above 0, and with geometric noise whole and the noise exact, or visited "
+                "and unvisited children would be held to different ones; use chosen_threshold"
+            )
+
     def noisy(self, level: int, keys: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """See `TreeNoise`."""
         if isinstance(self.noise, Geometric):
@@ -58,7 +66,7 @@ class LevelNoise:
     def passing(self, level: int, universe: int, visited: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `TreeNoise`. Raises ParameterError where more would pass than a tree may have nodes."""
         empty = universe - len(visited)
-        expected = empty * false_share(self.noise, self.threshold)
+        expected = universe * false_share(self.noise, self.threshold)  # not of ``empty``, which is a true count
         if expected > 2 * MOST_NODES:
             raise ParameterError(too_large(expected, self.threshold))
         if isinstance(self.noise, Geometric):

@@ -159,7 +159,7 @@ def tail_binomial(m: int, threshold: int, scale: Fraction, rng: np.random.Genera
     """How many of ``m`` two-sided geometric draws are at least ``threshold`` >= 1, exactly Binomial(m, P[noise >= threshold]).
 
     By inversion: a uniform number, known to more and more binary digits, against the distribution function, computed to more and
-    more decimal digits, until the two can be told apart. Takes about a microsecond a success.
+    more decimal digits, until the two can be told apart. Takes a few microseconds a success.
     """
     if m < 0 or threshold < 1:
         raise ParameterError(f"m = {m}, threshold = {threshold}: m must be at least 0 and the threshold at least 1")

@@ -25,6 +25,10 @@ class Duel:
     classical: str | None
     tests: pd.DataFrame
 
+    def other(self, contestant: str) -> str:
+        """The opponent of ``contestant``."""
+        return str(self.classical if contestant == self.deep else self.deep)
+
     @property
     def both(self) -> bool:
         """Whether there are two to compare."""
@@ -110,9 +114,9 @@ def answer(study: StudyResults) -> str:
 
 
 def _means(study: StudyResults, d: Duel, contestant: str, metrics: tuple[str, ...]) -> dict[str, float]:
-    own = d.setting.only([contestant])
-    means = {m: values_of(study.results, own, m) for m in metrics}
-    return {m: float(v[contestant].mean()) for m, v in means.items() if len(v)}
+    own = d.setting.only(c for c in (d.deep, d.classical) if c)
+    means = {m: values_of(study.results, own, m) for m in metrics}  # over the folds that both have completed
+    return {m: float(v[contestant].mean()) for m, v in means.items() if contestant in v and len(v)}
 
 
 def _in_short(study: StudyResults, found: list[Duel]) -> str:
@@ -122,17 +126,22 @@ def _in_short(study: StudyResults, found: list[Duel]) -> str:
         first, second = (
             (d.classical, d.deep) if sum(classical.values()) <= sum(deep.values()) else (d.deep, d.classical)
         )
-        said.append(f"{d.setting.name}: the **{label(str(first))}** ahead of the {label(str(second))} ({_sure(d)})")
+        said.append(
+            f"{d.setting.name}: the **{label(str(first))}** ahead of the {label(str(second))} ({_sure(d, str(first))})"
+        )
     return f"**In short**: {'; '.join(said)}."
 
 
-def _sure(d: Duel) -> str:
+def _sure(d: Duel, leader: str) -> str:
+    """How sure it is that ``leader``, which has the lower mean, is better."""
     if not len(d.tests) or d.tests["p"].isna().all():
-        return "one repetition: no test"
-    clear = d.tests[d.tests["better"] != ""]
-    if not len(clear):
+        return "no test: one repetition that both have completed"
+    won, lost = (list(d.tests.loc[d.tests["better"] == name, "metric"]) for name in (leader, d.other(leader)))
+    if not won and not lost:
         return "not sure: no difference survives the adjustment for the number of tests"
-    return ", ".join(f"clearly in {r.metric}" for r in clear.itertuples())
+    said = [f"clearly in {' and '.join(won)}"] if won else []
+    said += [f"but the {label(d.other(leader))} is clearly better in {' and '.join(lost)}"] if lost else []
+    return ", ".join(said)
 
 
 def _in_words(study: StudyResults, d: Duel) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
-from trajkit.classical.tree_noise import expected_nodes, false_share, published_threshold
+from trajkit.classical.tree_noise import MOST_NODES, expected_nodes, false_share, published_threshold
 from trajkit.privacy.mechanisms import Laplace
-from trajkit.study.rule_sequences import ERROR, PATTERNS, PUBLISHED_GAIN, gains, growth, main_height, of
+from trajkit.study.rule_sequences import ERROR, PATTERNS, PUBLISHED_GAIN, gains, growth, main_height, of, setting
 
 VISITED = "error, visited queries"
 KINDS = {ERROR: "uniform", VISITED: "visited"}
+PAPER_HEIGHTS = (12, 20)
 MISSING = "This profile has no experiments on sequences, or they were not run yet."
 
 
@@ -25,12 +26,14 @@ def answer(table: pd.DataFrame) -> str:
 def _errors(table: pd.DataFrame, height: int) -> str:
     uniform, visited = (gains(table, height=height, what=what) for what in (ERROR, VISITED))
     exact = gains(table, height=height, variant="least-squares")
+    zero = of(table, "uniform answers of 0", experiment="answers")
     return (
         f"**Count queries at height {height}.** Uniform queries, as published, are answered with a mean relative error of "
         f"{_percent(uniform.loc[1.0, 'full'])} at epsilon 1. Over all epsilons and lengths, inference {_moved(uniform['gain'])} "
-        f"(published: lowers it by {PUBLISHED_GAIN}), the exact least-squares fit {_moved(exact['gain'])}. Most uniform queries of several locations have "
-        f"the answer 0 on both sides, which is easy to get right: queries for locations that one real sequence visits are "
-        f"answered with an error of {_percent(visited.loc[1.0, 'full'])}."
+        f"(published: lowers it by {PUBLISHED_GAIN}), the exact least-squares fit {_moved(exact['gain'])}. An error is relative "
+        f"to the true answer, or to {100 * setting(table, 'sanity'):g} % of the sequences where that is larger (the text that we have does not give "
+        f"the paper's bound). Of the uniform queries {_percent(zero['value'])} have the answer 0; queries for locations that one real "
+        f"sequence visits are answered with an error of {_percent(visited.loc[1.0, 'full'])}."
     )
 
 
@@ -45,7 +48,9 @@ def _moved(gain: pd.Series) -> str:
         return f"lowers it by {_percent(gain)}"
     if (gain < 0).all():
         return f"raises it by {_percent(-gain)}"
-    return f"changes it by {_percent(-gain)}"
+    if (gain == 0).all():
+        return "does not change it"
+    return f"moves it by {_percent(-gain)} (minus: lower)"
 
 
 def _range(values: pd.Series) -> str:
@@ -59,7 +64,7 @@ def height_table(table: pd.DataFrame) -> pd.DataFrame:
     for height in sorted(set(table.loc[table["experiment"] == "utility", "height"])):
         at = {"epsilon": 1.0, "height": height}
         full = {what: of(table, what, variant="full", **at) for what in (ERROR, VISITED, PATTERNS)}
-        common = _height_query_length(table)
+        common = int(setting(table, "height query length"))
         k = full[PATTERNS]["x"].max()
         mass = {
             what: of(table, what, **at).groupby("x")["value"].mean()
@@ -80,30 +85,26 @@ def height_table(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _height_query_length(table: pd.DataFrame) -> int:
-    rows = table[(table["experiment"] == "utility") & (table["what"] == ERROR)]
-    lengths = [set(part["x"]) for _, part in rows.groupby("height")]
-    return int(min(set.intersection(*lengths)))
-
-
 def _useful_height(table: pd.DataFrame) -> str:
     rows, height = height_table(table).set_index("height"), main_height(table)
     levels = level_table(table)
-    lost = levels.loc[levels["noise"] > levels["real"], "level"]
-    where = (
-        f"from level {lost.min()} on noise outweighs the trajectories that are counted"
-        if len(lost)
-        else "noise outweighs the trajectories that are counted at no level"
-    )
+    lost = list(map(int, levels.loc[levels["noise"] > levels["real"], "level"]))
     found = next(c for c in rows if c.startswith("top "))
     best, last = rows[found].idxmax(), rows.index.max()
-    return (
-        f"**Height.** In the tree of height {height} at epsilon 1 {where}, and {_percent(rows.loc[[height], 'elements kept'])} of all elements up to "
-        f"that height are in it. The error of uniform queries hardly depends on the height ({_percent(rows['error, uniform'])}), that of "
-        f"visited ones is lowest at height {rows['error, visited'].idxmin()}; of the {found.replace(' found', '')} patterns {100 * rows.loc[best, found]:.3g} % are found at height "
-        f"{best} and {100 * rows.loc[last, found]:.3g} % at height {last}. The useful height is small, where the paper works with 12 to 20: "
-        "a higher tree spends its budget on levels whose nodes hold too few trajectories to be told from noise."
+    text = (
+        f"**Height.** In a tree of height {height} at epsilon 1, noise outweighs the trajectories that are counted at "
+        f"{f'{len(lost)} of {height} levels, the first of them level {lost[0]}' if lost else 'no level'}, and "
+        f"{_percent(rows.loc[[height], 'elements kept'])} of all elements up to that height are in it. The error of uniform queries is "
+        f"{_percent(rows['error, uniform'])} over all heights, lowest at {rows['error, uniform'].idxmin()}; that of visited ones is lowest at "
+        f"{rows['error, visited'].idxmin()}. Of the {found.replace(' found', '')} patterns (single locations among them) {100 * rows.loc[best, found]:.3g} % are found at height {best}, "
+        f"{100 * rows.loc[last, found]:.3g} % at height {last}."
     )
+    if lost and best < PAPER_HEIGHTS[0] and lost[0] < PAPER_HEIGHTS[0]:
+        text += (
+            f" So the useful height is below the {PAPER_HEIGHTS[0]} to {PAPER_HEIGHTS[1]} of the paper: a higher tree spends its budget on levels "
+            "whose nodes hold too few trajectories to be told from noise."
+        )
+    return text
 
 
 def literal_gains(table: pd.DataFrame) -> pd.DataFrame:
@@ -131,10 +132,8 @@ def _threshold(table: pd.DataFrame) -> str:
     return (
         f"**Threshold.** With the published threshold a node has {locations * share:.3g} children by noise alone among {locations:,} locations, "
         f"and a tree of height {height} has {tree:.3g} nodes by noise alone on average"
-        f"{', so it cannot be built' if tree > 1e7 else ''}. The subcritical threshold keeps it to half a child. Where the literal "
-        f"algorithm can run, this is what inference does to the error of uniform queries: {said} (published: lowers it by {PUBLISHED_GAIN}). With the "
-        "subcritical threshold there is little noise to remove: what is left is what was cut, and the inconsistent counts of the "
-        "basic variant happen to make up for a part of it."
+        f"{', so it cannot be built' if tree > MOST_NODES else ''}. The subcritical threshold keeps it to half a child. Where the literal "
+        f"algorithm can run, this is what inference does to the error of uniform queries: {said} (published: lowers it by {PUBLISHED_GAIN})."
     )
 
 
