@@ -42,6 +42,9 @@ METHODS: dict[str, str] = {
     "diffusion": "trajkit.deep.diffusion:Diffusion",
     "vae": "trajkit.deep.vae:Vae",
     "gan": "trajkit.deep.gan:Gan",
+    "privtrace": "trajkit.classical.privtrace:PrivTrace",
+    "adatrace": "trajkit.classical.adatrace:AdaTrace",
+    "flat": "trajkit.classical.flat:Flat",
 }
 
 

@@ -1,0 +1,279 @@
+"""Markov chains over (cell came from, cell), and walks of such a chain from a start cell to an end cell.
+
+A state is a directed edge of the grid (the last step) or "started here" (see `trajkit.classical.paths.pair_starts`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+from scipy.sparse import csr_matrix
+from scipy.special import ndtr
+
+from trajkit.classical.adaptive_grid import AdaptiveGrid
+from trajkit.classical.paths import pair_starts
+from trajkit.geo import unproject
+from trajkit.trajectories import Meta, Trajectories
+
+CHUNK = 20_000  # walks at once
+MAX_HORIZON = 128
+
+
+@dataclass(frozen=True)
+class Chain:
+    """``move`` float64 [P]: probability of each (state, next edge); ``stop`` float64 [E + S]: probability to end in each state.
+
+    Built by `first_order`, sharpened by `with_second_order`; every step between cells that touch has a probability above 0.
+    """
+
+    grid: AdaptiveGrid
+    move: np.ndarray
+    stop: np.ndarray
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        """int64 [E + S + 1]: where the successors of each state begin in ``move``."""
+        return pair_starts(self.grid)
+
+    @cached_property
+    def state_of_pair(self) -> np.ndarray:
+        """int64 [P]."""
+        return np.repeat(np.arange(len(self.pairs) - 1), np.diff(self.pairs))
+
+    @cached_property
+    def cell_of_state(self) -> np.ndarray:
+        """int64 [E + S]."""
+        return np.concatenate([self.grid.neighbours[1], np.arange(self.grid.n_cells)])
+
+    @cached_property
+    def edge_of_pair(self) -> np.ndarray:
+        """int64 [P]: the edge that each (state, next edge) goes along."""
+        indptr, _ = self.grid.neighbours
+        state = self.state_of_pair
+        return indptr[self.cell_of_state[state]] + np.arange(len(state)) - self.pairs[state]
+
+    @cached_property
+    def returns(self) -> np.ndarray:
+        """bool [P]: the step leads back to the cell that the state came from."""
+        tails, indices = self.grid.tails, self.grid.neighbours[1]
+        came_from = np.concatenate([tails, np.full(self.grid.n_cells, -1)])
+        return indices[self.edge_of_pair] == came_from[self.state_of_pair]
+
+    def normalised(self) -> Chain:
+        """The same chain with probabilities that sum to 1 in every state; where nothing leads on, a walk ends."""
+        leaving = np.bincount(self.state_of_pair, weights=self.move, minlength=len(self.stop))
+        stop = np.where(leaving + self.stop > 0, self.stop, 1.0)
+        total = leaving + stop
+        return replace(self, move=self.move / total[self.state_of_pair], stop=stop / total)
+
+    def potential(self, damping: float, horizon: int) -> np.ndarray:
+        """float64 [E + S, S]: sum over walks of at most ``horizon`` steps from a state to a cell, and ending there, of their
+        probability times ``damping`` ** steps: what a walk must be weighted by to end in that cell.
+        """
+        states, size = len(self.stop), self.grid.n_cells
+        step = csr_matrix(
+            (damping * self.move, self.edge_of_pair, self.pairs), shape=(states, states)
+        )
+        step.has_sorted_indices = True
+        end = np.zeros((states, size))
+        end[np.arange(states), self.cell_of_state] = self.stop
+        found = end
+        for _ in range(min(horizon, MAX_HORIZON)):
+            found = step @ found + end
+        return found
+
+
+def first_order(grid: AdaptiveGrid, steps: np.ndarray, ends: np.ndarray, *, returning: float = 1.0) -> Chain:
+    """Chain whose next step depends on the cell alone: ``steps`` [E] and ``ends`` [S] are its weights, all above 0.
+
+    A step back to where the walk came from is ``returning`` times as likely as that.
+    """
+    bare = Chain(grid, np.empty(0), np.empty(0))
+    move = steps[bare.edge_of_pair] * np.where(bare.returns, returning, 1.0)
+    return Chain(grid, move, ends[bare.cell_of_state]).normalised()
+
+
+def with_second_order(chain: Chain, weights: np.ndarray, chosen: np.ndarray, *, prior: float) -> Chain:
+    """In the states whose cell is ``chosen`` [S], the non-negative ``weights`` [P + E + S] plus ``prior`` times the chain's own."""
+    split = len(chain.move)
+    there = chosen[chain.cell_of_state]
+    move = np.where(there[chain.state_of_pair], weights[:split] + prior * chain.move, chain.move)
+    stop = np.where(there, weights[split:] + prior * chain.stop, chain.stop)
+    return replace(chain, move=move, stop=stop).normalised()
+
+
+def guided_walks(
+    chain: Chain, potential: np.ndarray, starts: np.ndarray, ends: np.ndarray, *, damping: float, most: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cells int32 [n, most] and lengths int64 [n] of walks from ``starts`` that end in ``ends`` (in ``most`` cells at the latest).
+
+    Each is drawn from the chain, damped, given that it ends in its end cell.
+    """
+    indptr, _ = chain.grid.neighbours
+    cells, lengths = np.zeros((len(starts), most), dtype=np.int32), np.zeros(len(starts), dtype=np.int64)
+    for a in range(0, len(starts), CHUNK):
+        piece = slice(a, a + CHUNK)
+        draws = rng.random((len(starts[piece]), most))
+        _guided(
+            starts[piece], ends[piece], draws, chain.cell_of_state, chain.pairs, indptr, damping * chain.move, chain.stop,
+            potential, cells[piece], lengths[piece],
+        )  # fmt: skip
+    return cells, lengths
+
+
+def free_walks(
+    chain: Chain, starts: np.ndarray, ends: np.ndarray, *, most: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `guided_walks`, but the end cell does no more than hold a walk up: each step is drawn from the chain alone, with the
+    probability to stop times 0.8, and further times 0.5 (0.2) before as many steps (half as many) as the end cell is hops away.
+    """
+    indptr, _ = chain.grid.neighbours
+    cells, lengths = np.zeros((len(starts), most), dtype=np.int32), np.zeros(len(starts), dtype=np.int64)
+    hops = chain.grid.hops[starts, ends]
+    for a in range(0, len(starts), CHUNK):
+        piece = slice(a, a + CHUNK)
+        draws = rng.random((len(starts[piece]), most))
+        _free(
+            starts[piece], hops[piece], draws, chain.cell_of_state, chain.pairs, indptr, chain.move, chain.stop,
+            cells[piece], lengths[piece],
+        )  # fmt: skip
+    return cells, lengths
+
+
+def timed_walks(
+    chain: Chain, powers: np.ndarray, starts: np.ndarray, ends: np.ndarray, steps: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `guided_walks`, for walks of exactly ``steps`` [n] steps; ``powers`` float32 [most + 1, S, S] from `cell_powers`."""
+    indptr, _ = chain.grid.neighbours
+    most = int(steps.max()) + 1
+    cells, lengths = np.zeros((len(starts), most), dtype=np.int32), np.zeros(len(starts), dtype=np.int64)
+    for a in range(0, len(starts), CHUNK):
+        piece = slice(a, a + CHUNK)
+        draws = rng.random((len(starts[piece]), most))
+        _timed(
+            starts[piece], ends[piece], steps[piece], draws, chain.cell_of_state, chain.pairs, indptr, chain.move, powers,
+            cells[piece], lengths[piece],
+        )  # fmt: skip
+    return cells, lengths
+
+
+def cell_powers(grid: AdaptiveGrid, steps: np.ndarray, most: int) -> np.ndarray:
+    """float32 [most + 1, S, S]: probability that the chain with weights ``steps`` [E] is in the second cell after r steps."""
+    indptr, indices = grid.neighbours
+    total = np.bincount(grid.tails, weights=steps, minlength=grid.n_cells)
+    share = (steps / np.maximum(total, 1e-300)[grid.tails]).astype(np.float32)
+    step = csr_matrix((share, indices, indptr), shape=(grid.n_cells,) * 2)
+    powers = np.empty((most + 1, grid.n_cells, grid.n_cells), dtype=np.float32)
+    powers[0] = np.eye(grid.n_cells)
+    for r in range(most):
+        powers[r + 1] = step @ powers[r]
+    return powers
+
+
+def places(
+    grid: AdaptiveGrid, cells: np.ndarray, lengths: np.ndarray, *, smoothness: float, meta: Meta, rng: np.random.Generator
+) -> Trajectories:
+    """One point in each cell of each walk, uniform in the cell, clipped to the public box of ``meta``; no rounding.
+
+    smoothness: correlation of neighbouring points' places in their cells (normal scores): 0 draws each anew; the nearer to 1, the
+    less a walk zigzags, while each point for itself stays uniform in its cell. A walk of one cell gets two points.
+    """
+    n, alone = len(lengths), lengths == 1
+    lengths = np.maximum(lengths, 2)
+    most = int(lengths.max())
+    if cells.shape[1] < 2:
+        cells = np.repeat(cells, 2, axis=1)
+    cells = cells[:, :most].copy()
+    cells[alone, 1] = cells[alone, 0]
+    score = rng.standard_normal((n, most, 2))
+    for j in range(1, most):
+        score[:, j] = smoothness * score[:, j - 1] + np.sqrt(1 - smoothness**2) * score[:, j]
+    xy = grid.points(cells, ndtr(score))[np.arange(most) < lengths[:, None]]
+    names = np.array([f"s{i}" for i in range(n)], dtype=str)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    lonlat = meta.box.clip(unproject(xy, meta.crs))
+    return Trajectories(lonlat, offsets, None, np.arange(n), names, names, meta)
+
+
+@njit(cache=True)
+def _guided(starts, ends, draws, cell_of_state, pairs, indptr, move, stop, potential, cells, lengths):  # pragma: no cover - compiled
+    first = len(cell_of_state) - (len(indptr) - 1)
+    for i in range(len(starts)):
+        state, end = first + starts[i], ends[i]
+        for t in range(draws.shape[1]):
+            here = cell_of_state[state]
+            cells[i, t] = here
+            lengths[i] = t + 1
+            degree = pairs[state + 1] - pairs[state]
+            halt = stop[state] if here == end else 0.0
+            total = halt
+            for j in range(degree):
+                total += move[pairs[state] + j] * potential[indptr[here] + j, end]
+            left = draws[i, t] * total - halt
+            if left < 0 or not total > 0:
+                break
+            last = degree - 1
+            for j in range(degree):
+                left -= move[pairs[state] + j] * potential[indptr[here] + j, end]
+                if left < 0:
+                    last = j
+                    break
+            state = indptr[here] + last
+
+
+@njit(cache=True)
+def _timed(starts, ends, steps, draws, cell_of_state, pairs, indptr, move, powers, cells, lengths):  # pragma: no cover - compiled
+    first = len(cell_of_state) - (len(indptr) - 1)
+    for i in range(len(starts)):
+        state, end = first + starts[i], ends[i]
+        for t in range(steps[i] + 1):
+            here = cell_of_state[state]
+            cells[i, t] = here
+            lengths[i] = t + 1
+            ahead = steps[i] - t - 1
+            if ahead < 0:
+                break
+            degree = pairs[state + 1] - pairs[state]
+            total = 0.0
+            for j in range(degree):
+                total += move[pairs[state] + j] * powers[ahead, cell_of_state[indptr[here] + j], end]
+            if not total > 0:
+                break
+            left, last = draws[i, t] * total, degree - 1
+            for j in range(degree):
+                left -= move[pairs[state] + j] * powers[ahead, cell_of_state[indptr[here] + j], end]
+                if left < 0:
+                    last = j
+                    break
+            state = indptr[here] + last
+
+
+@njit(cache=True)
+def _free(starts, hops, draws, cell_of_state, pairs, indptr, move, stop, cells, lengths):  # pragma: no cover - compiled
+    first = len(cell_of_state) - (len(indptr) - 1)
+    for i in range(len(starts)):
+        state = first + starts[i]
+        for t in range(draws.shape[1]):
+            here = cell_of_state[state]
+            cells[i, t] = here
+            lengths[i] = t + 1
+            halt = 0.8 * stop[state]
+            if t < hops[i]:
+                halt *= 0.2 if 2 * t < hops[i] else 0.5
+            degree = pairs[state + 1] - pairs[state]
+            total = halt
+            for j in range(degree):
+                total += move[pairs[state] + j]
+            left = draws[i, t] * total - halt
+            if left < 0 or not total > 0:
+                break
+            last = degree - 1
+            for j in range(degree):
+                left -= move[pairs[state] + j]
+                if left < 0:
+                    last = j
+                    break
+            state = indptr[here] + last
