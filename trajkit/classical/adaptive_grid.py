@@ -21,6 +21,8 @@ from trajkit.trajectories import Trajectories
 MOST_SPLIT = 8  # a coarse cell becomes at most 8 x 8
 MOST_K = 60  # cells along a side, as in the released code of PrivTrace
 UNREACHED = 1 << 20
+COARSE_NOISE, CELL_NOISE = 40.0, 30.0  # trajectories a coarse, a final cell holds at least, times epsilon: fewer drown in noise
+MOST_COARSE, MOST_CELLS = 256, 700  # n over these does the same for large n: more cells cost time and gain little
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,15 @@ class AdaptiveGrid:
 def cells_along(n: float, *, per_cell: float, least: int = 2) -> int:
     """K = round(sqrt(n / per_cell)), the paper's formula, between ``least`` and `MOST_K`; ``n`` public or noisy."""
     return int(np.clip(round(math.sqrt(max(0.0, n) / per_cell)), least, MOST_K))
+
+
+def resolution(n: float, epsilon: float, *, per_coarse_cell: float, per_cell: float) -> tuple[float, float]:
+    """Trajectories per coarse and per final cell to aim at: the given ones, or more where epsilon is small or ``n`` large.
+
+    ``n`` is public or noisy, so this is a public rule. Its constants were found on a simulated city that no study uses.
+    """
+    coarse = max(per_coarse_cell, COARSE_NOISE / epsilon, n / MOST_COARSE)
+    return coarse, max(per_cell, CELL_NOISE / epsilon, n / MOST_CELLS)
 
 
 def density_weights(trajs: Trajectories, grid: AdaptiveGrid) -> np.ndarray:

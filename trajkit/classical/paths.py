@@ -87,6 +87,14 @@ def first_order_weights(paths: Paths) -> np.ndarray:
     return out
 
 
+def step_weights(paths: Paths) -> np.ndarray:
+    """int64 [E] in units of 1/WEIGHT: steps along each edge, each of a path's m - 1 steps floor(WEIGHT / (m - 1)). L1 sensitivity WEIGHT."""
+    out = np.zeros(paths.grid.n_edges, dtype=np.int64)
+    moved = paths.edges >= 0
+    np.add.at(out, paths.edges[moved], np.repeat(WEIGHT // np.maximum(paths.lengths - 1, 1), paths.lengths)[moved])
+    return out
+
+
 def pair_starts(grid: AdaptiveGrid) -> np.ndarray:
     """int64 [E + S + 1]: where the successors of each state begin in a vector over (state, next edge).
 

@@ -24,7 +24,7 @@ from pydantic import Field, field_validator, model_validator
 
 from trajkit import seeds
 from trajkit.baselines import _count, _fitted, _public
-from trajkit.classical.adaptive_grid import AdaptiveGrid, cells_along, density_weights
+from trajkit.classical.adaptive_grid import AdaptiveGrid, cells_along, density_weights, resolution
 from trajkit.classical.cleaning import checked_training_set, norm_sub, parts
 from trajkit.classical.config import ClassicalConfig
 from trajkit.classical.looks import Looks
@@ -39,8 +39,9 @@ from trajkit.trajectories import Meta, Trajectories
 
 AMBIGUOUS = 5.0  # a guidepost's likeliest step is less than this many times as likely as the next
 LARGE_SHARE = 0.02  # of all transitions, starts or ends: such a cell is a guidepost whatever its steps
-WINDING = 1.5  # cells of a trip over the fewest that lead from its start to its end
+WINDING = 2.0  # cells of a trip over the fewest that lead from its start to its end
 MOST_STEPS = 100
+HORIZON = 64  # steps after which a damped walk has next to no weight
 WIDENED = 1e-5  # degrees, published variant
 LEAKS = (
     "as published, the box is the data's own and exact, so are the number of trajectories and which transitions occur at all: "
@@ -52,20 +53,21 @@ class PrivTraceConfig(ClassicalConfig):
     """``variant`` "published" is the released code's way, for the claim about it: see `PrivTrace`; all else is private in fact.
 
     ``per_coarse_cell``: c of K = sqrt(n / c), trajectories a coarse cell. ``per_cell``: a coarse cell of noisy density d has
-    kappa = ceil(sqrt(d / per_cell)) rows, if d exceeds 0.05 n / K^2. ``trips``: a public number of trajectories; null counts them.
+    kappa = ceil(sqrt(d / per_cell)) rows, if d exceeds 0.05 n / K^2. Both are raised by `adaptive_grid.resolution` (private only). ``trips``: a public number of trajectories; null counts them.
     ``damping``: a step more makes a walk this many times as likely. ``returning``: so much likelier is a step straight back than
-    the first-order model says. ``smoothness``: see `walks.places`. ``decimals``: degrees are rounded to so many (published only).
+    the first-order model says. ``smoothness``, ``rounding``: see `walks.places`. ``decimals``: degrees are rounded to so many (published only).
     """
 
     variant: Literal["private", "published"] = "private"
     split: tuple[float, float, float] = (0.2, 0.4, 0.4)
     count_share: float = Field(0.02, gt=0, lt=1)
     trips: int | None = Field(None, ge=1)
-    per_coarse_cell: float = Field(100.0, gt=0, allow_inf_nan=False)
-    per_cell: float = Field(30.0, gt=0, allow_inf_nan=False)
-    damping: float = Field(0.9, gt=0, le=1)
+    per_coarse_cell: float = Field(400.0, gt=0, allow_inf_nan=False)
+    per_cell: float = Field(20.0, gt=0, allow_inf_nan=False)
+    damping: float = Field(0.8, gt=0, le=1)
     returning: float = Field(0.1, ge=0, le=1)
-    smoothness: float = Field(0.8, ge=0, lt=1)
+    smoothness: float = Field(0.9, ge=0, lt=1)
+    rounding: int = Field(2, ge=0)
     decimals: int | None = Field(None, ge=0)
 
     @field_validator("split", mode="before")
@@ -124,11 +126,12 @@ class PrivTrace:
         number = self._number(train, looks)
         shares = parts(looks.left, c.split)
         box = _exact_box(train) if published else train.meta.box
-        coarse = AdaptiveGrid.uniform(
-            box_xy(box, train.meta.crs), cells_along(number, per_cell=c.per_coarse_cell)
-        )
+        target = (c.per_coarse_cell, c.per_cell)
+        if not published:
+            target = resolution(number, c.epsilon, per_coarse_cell=c.per_coarse_cell, per_cell=c.per_cell)
+        coarse = AdaptiveGrid.uniform(box_xy(box, train.meta.crs), cells_along(number, per_cell=target[0]))
         density = looks.weights("density", density_weights(train, coarse), epsilon=shares[0])
-        grid = coarse.refined(density, per_cell=c.per_cell, least=0.05 * max(number, 1.0) / coarse.k**2)
+        grid = coarse.refined(density, per_cell=target[1], least=0.05 * max(number, 1.0) / coarse.k**2)
         paths = cell_paths(train, grid)
         first = _first_look(paths, looks, shares[1], support=published)
         posts = guideposts(grid, first, float(shares[1]))
@@ -174,7 +177,7 @@ class PrivTrace:
             chain=chain,
             guideposts=posts,
             trips=trips,
-            potential=None if free else chain.potential(c.damping, MOST_STEPS),
+            potential=None if free else chain.potential(c.damping, HORIZON),
             guarantee=self._guarantee(looks),
             report=_report(grid, first, posts, looks),
         )
@@ -199,8 +202,10 @@ class PrivTrace:
             cells, lengths = guided_walks(
                 model.chain, model.potential, starts, ends, damping=c.damping, most=MOST_STEPS, rng=rng
             )
-        smoothness = 0.0 if c.variant == "published" else c.smoothness
-        walked = places(model.grid, cells, lengths, smoothness=smoothness, meta=model.meta, rng=rng)
+        smoothness, rounding = (0.0, 0) if c.variant == "published" else (c.smoothness, c.rounding)
+        walked = places(
+            model.grid, cells, lengths, smoothness=smoothness, rounding=rounding, meta=model.meta, rng=rng
+        )
         if c.decimals is not None:
             walked = replace(walked, lonlat=model.meta.box.clip(np.round(walked.lonlat, c.decimals)))
         lonlat = model.meta.box.clip(to_fixed_length(walked, length=c.length))

@@ -19,6 +19,7 @@ from trajkit.geo import unproject
 from trajkit.trajectories import Meta, Trajectories
 
 CHUNK = 20_000  # walks at once
+BLOCK = 128  # end cells at once
 MAX_HORIZON = 128
 
 
@@ -144,37 +145,51 @@ def free_walks(
 
 
 def timed_walks(
-    chain: Chain, powers: np.ndarray, starts: np.ndarray, ends: np.ndarray, steps: np.ndarray, rng: np.random.Generator
+    chain: Chain, weights: np.ndarray, starts: np.ndarray, ends: np.ndarray, steps: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As `guided_walks`, for walks of exactly ``steps`` [n] steps; ``powers`` float32 [most + 1, S, S] from `cell_powers`."""
-    indptr, _ = chain.grid.neighbours
+    """As `guided_walks`, for walks of exactly ``steps`` [n] steps.
+
+    Each next step weighs its probability in the chain times that of reaching the end cell in the steps left, in the chain over
+    cells with ``weights`` [E]. A block of end cells at a time, so memory does not grow with the square of the cells.
+    """
+    grid, (indptr, indices) = chain.grid, chain.grid.neighbours
+    total = np.bincount(grid.tails, weights=weights, minlength=grid.n_cells)
+    share = (weights / np.maximum(total, 1e-300)[grid.tails]).astype(np.float32)
+    step = csr_matrix((share, indices, indptr), shape=(grid.n_cells,) * 2)
     most = int(steps.max()) + 1
+    draws = rng.random((len(starts), most), dtype=np.float32)
     cells, lengths = np.zeros((len(starts), most), dtype=np.int32), np.zeros(len(starts), dtype=np.int64)
-    for a in range(0, len(starts), CHUNK):
-        piece = slice(a, a + CHUNK)
-        draws = rng.random((len(starts[piece]), most))
-        _timed(
-            starts[piece], ends[piece], steps[piece], draws, chain.cell_of_state, chain.pairs, indptr, chain.move, powers,
-            cells[piece], lengths[piece],
-        )  # fmt: skip
+    order = np.argsort(ends, kind="stable")
+    for a in range(0, grid.n_cells, BLOCK):
+        here = order[np.searchsorted(ends[order], a) : np.searchsorted(ends[order], a + BLOCK)]
+        if len(here):
+            powers = _powers(step, a, int(steps[here].max()))
+            _timed(
+                here, starts, ends - a, steps, draws, chain.cell_of_state, chain.pairs, indptr, chain.move, powers,
+                cells, lengths,
+            )  # fmt: skip
     return cells, lengths
 
 
-def cell_powers(grid: AdaptiveGrid, steps: np.ndarray, most: int) -> np.ndarray:
-    """float32 [most + 1, S, S]: probability that the chain with weights ``steps`` [E] is in the second cell after r steps."""
-    indptr, indices = grid.neighbours
-    total = np.bincount(grid.tails, weights=steps, minlength=grid.n_cells)
-    share = (steps / np.maximum(total, 1e-300)[grid.tails]).astype(np.float32)
-    step = csr_matrix((share, indices, indptr), shape=(grid.n_cells,) * 2)
-    powers = np.empty((most + 1, grid.n_cells, grid.n_cells), dtype=np.float32)
-    powers[0] = np.eye(grid.n_cells)
+def _powers(step: csr_matrix, first: int, most: int) -> np.ndarray:
+    """float32 [most + 1, S, BLOCK]: probability to be in each of the cells from ``first`` on after r steps."""
+    size = step.shape[0]
+    powers = np.zeros((most + 1, size, min(BLOCK, size - first)), dtype=np.float32)
+    powers[0, np.arange(first, first + powers.shape[2]), np.arange(powers.shape[2])] = 1.0
     for r in range(most):
         powers[r + 1] = step @ powers[r]
     return powers
 
 
 def places(
-    grid: AdaptiveGrid, cells: np.ndarray, lengths: np.ndarray, *, smoothness: float, meta: Meta, rng: np.random.Generator
+    grid: AdaptiveGrid,
+    cells: np.ndarray,
+    lengths: np.ndarray,
+    *,
+    smoothness: float,
+    rounding: int = 0,
+    meta: Meta,
+    rng: np.random.Generator,
 ) -> Trajectories:
     """One point in each cell of each walk, uniform in the cell, clipped to the public box of ``meta``; no rounding.
 
@@ -191,11 +206,20 @@ def places(
     score = rng.standard_normal((n, most, 2))
     for j in range(1, most):
         score[:, j] = smoothness * score[:, j - 1] + np.sqrt(1 - smoothness**2) * score[:, j]
-    xy = grid.points(cells, ndtr(score))[np.arange(most) < lengths[:, None]]
+    xy = _rounded_off(grid.points(cells, ndtr(score)), lengths, rounding)[np.arange(most) < lengths[:, None]]
     names = np.array([f"s{i}" for i in range(n)], dtype=str)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     lonlat = meta.box.clip(unproject(xy, meta.crs))
     return Trajectories(lonlat, offsets, None, np.arange(n), names, names, meta)
+
+
+def _rounded_off(xy: np.ndarray, lengths: np.ndarray, times: int) -> np.ndarray:
+    """``xy`` [n, most, 2] with each inner point moved halfway to the middle of its neighbours, ``times`` over; ends stay."""
+    inner = (np.arange(1, xy.shape[1] - 1) < lengths[:, None] - 1)[..., None]
+    for _ in range(times):
+        mean = (xy[:, :-2] + 2 * xy[:, 1:-1] + xy[:, 2:]) / 4
+        xy[:, 1:-1] = np.where(inner, mean, xy[:, 1:-1])
+    return xy
 
 
 @njit(cache=True)
@@ -225,9 +249,9 @@ def _guided(starts, ends, draws, cell_of_state, pairs, indptr, move, stop, poten
 
 
 @njit(cache=True)
-def _timed(starts, ends, steps, draws, cell_of_state, pairs, indptr, move, powers, cells, lengths):  # pragma: no cover - compiled
+def _timed(who, starts, ends, steps, draws, cell_of_state, pairs, indptr, move, powers, cells, lengths):  # pragma: no cover - compiled
     first = len(cell_of_state) - (len(indptr) - 1)
-    for i in range(len(starts)):
+    for i in who:
         state, end = first + starts[i], ends[i]
         for t in range(steps[i] + 1):
             here = cell_of_state[state]
