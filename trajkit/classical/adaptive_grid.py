@@ -21,7 +21,10 @@ from trajkit.trajectories import Trajectories
 MOST_SPLIT = 8  # a coarse cell becomes at most 8 x 8
 MOST_K = 60  # cells along a side, as in the released code of PrivTrace
 UNREACHED = 1 << 20
-COARSE_NOISE, CELL_NOISE = 40.0, 30.0  # trajectories a coarse, a final cell holds at least, times epsilon: fewer drown in noise
+COARSE_NOISE, CELL_NOISE = (
+    40.0,
+    30.0,
+)  # trajectories a coarse, a final cell holds at least, times epsilon: fewer drown in noise
 MOST_COARSE, MOST_CELLS = 256, 700  # n over these does the same for large n: more cells cost time and gain little
 
 

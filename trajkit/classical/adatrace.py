@@ -27,12 +27,12 @@ from pydantic import Field, field_validator, model_validator
 from trajkit import seeds
 from trajkit.baselines import _count, _fitted, _public
 from trajkit.classical.adaptive_grid import AdaptiveGrid, cells_along, density_weights, resolution
-from trajkit.classical.cleaning import checked_training_set, norm_sub, parts
+from trajkit.classical.cleaning import SOUND, checked_training_set, norm_sub, parts
 from trajkit.classical.config import ClassicalConfig
 from trajkit.classical.looks import Looks
 from trajkit.classical.paths import Paths, cell_paths, detour_counts, end_counts, pair_counts, step_weights
 from trajkit.classical.trips import drawn_pairs
-from trajkit.classical.walks import Chain, first_order, places, timed_walks
+from trajkit.classical.walks import CHUNK, Chain, first_order, guided_walks, nearest_in_length, places
 from trajkit.geo import box_xy
 from trajkit.preprocess import to_fixed_length
 from trajkit.privacy.guarantee import Guarantee
@@ -40,12 +40,15 @@ from trajkit.release import Release
 from trajkit.trajectories import Meta, Trajectories
 
 CLASSES, MOST_EXTRA = 8, 24  # of fewest steps, and steps beyond them that are told apart
-PER_PAIR = 4.0  # trips that a pair of blocks should hold, in units of the noise
+MOST_CELLS, HORIZON = 100, 64  # cells of a walk; steps that its potential looks ahead
+HALTING = 0.3  # a walk in its end cell stops so many times as likely as it goes on
+PER_PAIR = 8.0  # trips that a pair of blocks should hold, in units of the noise
 
 
 class AdaTraceConfig(ClassicalConfig):
     """``split``: shares of epsilon of number, density, mobility, trips, ends, lengths. ``floor``: share of each cell's steps that is
-    spread over all its neighbours, so that every end can be reached. ``per_coarse_cell``, ``per_cell``, ``trips``, ``returning``,
+    spread over all its neighbours, so that every end can be reached. ``candidates``: walks drawn for each trip, of which the one nearest
+    to its drawn length is taken. ``per_coarse_cell``, ``per_cell``, ``trips``, ``damping``, ``turning``,
     ``smoothness``, ``rounding``: as for PrivTrace.
     """
 
@@ -53,8 +56,10 @@ class AdaTraceConfig(ClassicalConfig):
     trips: int | None = Field(None, ge=1)
     per_coarse_cell: float = Field(400.0, gt=0, allow_inf_nan=False)
     per_cell: float = Field(20.0, gt=0, allow_inf_nan=False)
+    candidates: int = Field(4, ge=1)
+    damping: float = Field(0.95, gt=0, le=1)
     floor: float = Field(0.02, gt=0, lt=1)
-    returning: float = Field(0.1, ge=0, le=1)
+    turning: float = Field(1.5, ge=0, allow_inf_nan=False)
     smoothness: float = Field(0.9, ge=0, lt=1)
     rounding: int = Field(2, ge=0)
 
@@ -77,8 +82,8 @@ class AdaTraceModel:
     meta: Meta
     grid: AdaptiveGrid
     density: np.ndarray
-    steps: np.ndarray
     chain: Chain
+    potential: np.ndarray
     block: np.ndarray
     trips: np.ndarray
     ends: np.ndarray
@@ -103,9 +108,7 @@ class AdaTrace:
         checked_training_set(train)
         looks = Looks(c.epsilon, seed=seed, stream="adatrace", source=c.noise)
         number, shares = self._number(train, looks)
-        per_coarse, per_cell = resolution(
-            number, c.epsilon, per_coarse_cell=c.per_coarse_cell, per_cell=c.per_cell
-        )
+        per_coarse, per_cell = resolution(number, c.epsilon, per_coarse_cell=c.per_coarse_cell, per_cell=c.per_cell)
         box = box_xy(train.meta.box, train.meta.crs)
         coarse = AdaptiveGrid.uniform(box, cells_along(number, per_cell=per_coarse))
         density = looks.weights("density", density_weights(train, coarse), epsilon=shares[0])
@@ -142,19 +145,21 @@ class AdaTrace:
         degree = np.bincount(grid.tails, minlength=grid.n_cells)
         least = c.floor * np.where(out > 0, out, 1.0) / np.maximum(degree, 1)
         cleaned = norm_sub(steps) + least[grid.tails]
+        halts = HALTING * np.bincount(grid.tails, weights=cleaned, minlength=grid.n_cells)
+        chain = first_order(grid, cleaned, np.maximum(halts, 1e-12), turning=c.turning)
         known = [] if c.trips is None else [f"the number of trajectories is public: {c.trips}"]
         return AdaTraceModel(
             meta=meta,
             grid=grid,
             density=density,
-            steps=cleaned,
-            chain=first_order(grid, cleaned, np.zeros(grid.n_cells), returning=c.returning),
+            chain=chain,
+            potential=chain.potential(c.damping, HORIZON),
             block=block,
             trips=norm_sub(trips),
             ends=np.stack([norm_sub(x) for x in ends]),
             detours=np.stack([norm_sub(x) for x in detours]),
             width=width,
-            guarantee=looks.guarantee("AdaTrace", public=known),
+            guarantee=looks.guarantee("AdaTrace", public=[SOUND, *known]),
             report=_report(grid, len(trips), steps, trips, looks),
         )
 
@@ -169,13 +174,27 @@ class AdaTrace:
             _within(b, model.block, weights, rng) for b, weights in zip((from_block, to_block), model.ends, strict=True)
         )
         hops = model.grid.hops[starts, ends].astype(np.int64)
-        steps = hops + _extra(np.minimum(hops // model.width, CLASSES - 1), model.detours, rng)
-        cells, lengths = timed_walks(model.chain, model.steps, starts, ends, steps, rng)
+        wanted = hops + 1 + _extra(np.minimum(hops // model.width, CLASSES - 1), model.detours, rng)
+        cells, lengths = self._walks(model, starts, ends, wanted, rng)
         walked = places(
             model.grid, cells, lengths, smoothness=c.smoothness, rounding=c.rounding, meta=model.meta, rng=rng
         )
         lonlat = model.meta.box.clip(to_fixed_length(walked, length=c.length))
         return Release(Trajectories.from_fixed(lonlat, meta=model.meta), model.guarantee, dict(model.report))
+
+    def _walks(
+        self, model: AdaTraceModel, starts: np.ndarray, ends: np.ndarray, wanted: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Cells and lengths of a walk from each start to its end, about ``wanted`` cells long; pieces bound the memory."""
+        pieces = []
+        for a in range(0, len(starts), CHUNK):
+            some = slice(a, a + CHUNK)
+            trips = (np.repeat(x[some], self.config.candidates) for x in (starts, ends))
+            found = guided_walks(
+                model.chain, model.potential, *trips, damping=self.config.damping, most=MOST_CELLS, rng=rng
+            )
+            pieces.append(nearest_in_length(*found, wanted[some], self.config.candidates))
+        return np.concatenate([x for x, _ in pieces]), np.concatenate([x for _, x in pieces])
 
 
 def blocks(grid: AdaptiveGrid, number: float, epsilon: float) -> np.ndarray:
@@ -219,9 +238,7 @@ def _extra(classes: np.ndarray, detours: np.ndarray, rng: np.random.Generator) -
     return np.minimum((rng.random(len(classes))[:, None] >= rising[classes]).sum(axis=1), rows.shape[1] - 1)
 
 
-def _report(
-    grid: AdaptiveGrid, n_blocks: int, steps: np.ndarray, trips: np.ndarray, looks: Looks
-) -> dict[str, Any]:
+def _report(grid: AdaptiveGrid, n_blocks: int, steps: np.ndarray, trips: np.ndarray, looks: Looks) -> dict[str, Any]:
     """What a reader wants to know, all of it from noisy or public numbers."""
     scales = {k.what: k.scale / (k.sensitivity if k.sensitivity > 2 else 1) for k in looks.taken}
 

@@ -10,6 +10,9 @@ from trajkit.errors import DataContractError
 from trajkit.trajectories import Trajectories
 
 
+SOUND = "that the training set is not empty and keeps the contract is public: fit refuses any other, without noise"
+
+
 def norm_sub(noisy: np.ndarray, total: float | None = None) -> np.ndarray:
     """Non-negative values nearest to ``noisy`` in L2 whose sum is ``total`` (their own sum unless given, at least 0).
 

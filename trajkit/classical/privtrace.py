@@ -25,7 +25,7 @@ from pydantic import Field, field_validator, model_validator
 from trajkit import seeds
 from trajkit.baselines import _count, _fitted, _public
 from trajkit.classical.adaptive_grid import AdaptiveGrid, cells_along, density_weights, resolution
-from trajkit.classical.cleaning import checked_training_set, norm_sub, parts
+from trajkit.classical.cleaning import SOUND, checked_training_set, norm_sub, parts
 from trajkit.classical.config import ClassicalConfig
 from trajkit.classical.looks import Looks
 from trajkit.classical.paths import Paths, cell_paths, first_order_weights, second_order_weights
@@ -54,8 +54,8 @@ class PrivTraceConfig(ClassicalConfig):
 
     ``per_coarse_cell``: c of K = sqrt(n / c), trajectories a coarse cell. ``per_cell``: a coarse cell of noisy density d has
     kappa = ceil(sqrt(d / per_cell)) rows, if d exceeds 0.05 n / K^2. Both are raised by `adaptive_grid.resolution` (private only). ``trips``: a public number of trajectories; null counts them.
-    ``damping``: a step more makes a walk this many times as likely. ``returning``: so much likelier is a step straight back than
-    the first-order model says. ``smoothness``, ``rounding``: see `walks.places`. ``decimals``: degrees are rounded to so many (published only).
+    ``damping``: a step more makes a walk this many times as likely. ``turning``: see
+    `walks.first_order`. ``smoothness``, ``rounding``: see `walks.places`. ``decimals``: degrees are rounded to so many (published only).
     """
 
     variant: Literal["private", "published"] = "private"
@@ -65,7 +65,7 @@ class PrivTraceConfig(ClassicalConfig):
     per_coarse_cell: float = Field(400.0, gt=0, allow_inf_nan=False)
     per_cell: float = Field(20.0, gt=0, allow_inf_nan=False)
     damping: float = Field(0.8, gt=0, le=1)
-    returning: float = Field(0.1, ge=0, le=1)
+    turning: float = Field(1.5, ge=0, allow_inf_nan=False)
     smoothness: float = Field(0.9, ge=0, lt=1)
     rounding: int = Field(2, ge=0)
     decimals: int | None = Field(None, ge=0)
@@ -81,6 +81,8 @@ class PrivTraceConfig(ClassicalConfig):
             raise ValueError(f"split {self.split}: every look needs a share above 0")
         if self.decimals is not None and self.variant != "published":
             raise ValueError("decimals round the places away: only variant published has them, leave them out")
+        if self.trips is not None and self.variant == "published":
+            raise ValueError("trips states a public number, but variant published takes the exact one: leave it out")
         return self
 
 
@@ -164,7 +166,9 @@ class PrivTrace:
         free = c.variant == "published"
         steps, starts, ends = (norm_sub(x) for x in _cut(first, grid))
         scale = looks.taken[-1].scale / looks.taken[-1].sensitivity
-        chain = _chain(grid, steps, ends * (1.3 if free else 1.0), floor=0.0 if free else 0.02, returning=1.0 if free else c.returning)
+        chain = _chain(
+            grid, steps, ends * (1.3 if free else 1.0), floor=0.0 if free else 0.02, turning=0.0 if free else c.turning
+        )
         weights = norm_sub(second)
         if free:
             weights[len(chain.move) :] *= 1.5
@@ -184,8 +188,8 @@ class PrivTrace:
 
     def _guarantee(self, looks: Looks) -> Guarantee:
         c = self.config
-        known = "" if c.trips is None else f"the number of trajectories is public: {c.trips}"
-        held = looks.guarantee("PrivTrace", public=[known] if known else [])
+        known = [] if c.trips is None else [f"the number of trajectories is public: {c.trips}"]
+        held = looks.guarantee("PrivTrace", public=[SOUND, *known])
         if c.variant == "published":
             return no_guarantee(LEAKS, mechanism=held.mechanism, rng=held.rng, assumptions=held.assumptions)
         return held
@@ -203,9 +207,7 @@ class PrivTrace:
                 model.chain, model.potential, starts, ends, damping=c.damping, most=MOST_STEPS, rng=rng
             )
         smoothness, rounding = (0.0, 0) if c.variant == "published" else (c.smoothness, c.rounding)
-        walked = places(
-            model.grid, cells, lengths, smoothness=smoothness, rounding=rounding, meta=model.meta, rng=rng
-        )
+        walked = places(model.grid, cells, lengths, smoothness=smoothness, rounding=rounding, meta=model.meta, rng=rng)
         if c.decimals is not None:
             walked = replace(walked, lonlat=model.meta.box.clip(np.round(walked.lonlat, c.decimals)))
         lonlat = model.meta.box.clip(to_fixed_length(walked, length=c.length))
@@ -240,13 +242,13 @@ def _cut(first: np.ndarray, grid: AdaptiveGrid) -> list[np.ndarray]:
     return np.split(first, [grid.n_edges, grid.n_edges + grid.n_cells])
 
 
-def _chain(grid: AdaptiveGrid, steps: np.ndarray, ends: np.ndarray, *, floor: float, returning: float) -> Chain:
+def _chain(grid: AdaptiveGrid, steps: np.ndarray, ends: np.ndarray, *, floor: float, turning: float) -> Chain:
     """The first-order chain; a share ``floor`` of the weight of each cell is spread over all its neighbours, so that all is reachable."""
     degree = np.bincount(grid.tails, minlength=grid.n_cells)
     out = np.bincount(grid.tails, weights=steps, minlength=grid.n_cells)
     least = floor * np.where(out + ends > 0, out + ends, 1.0)
     spread = (least / np.maximum(degree, 1))[grid.tails]
-    return first_order(grid, steps + spread, ends + least, returning=returning)
+    return first_order(grid, steps + spread, ends + least, turning=turning)
 
 
 def _exact_box(train: Trajectories) -> Box:

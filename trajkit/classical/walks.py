@@ -19,7 +19,6 @@ from trajkit.geo import unproject
 from trajkit.trajectories import Meta, Trajectories
 
 CHUNK = 20_000  # walks at once
-BLOCK = 128  # end cells at once
 MAX_HORIZON = 128
 
 
@@ -57,11 +56,17 @@ class Chain:
         return indptr[self.cell_of_state[state]] + np.arange(len(state)) - self.pairs[state]
 
     @cached_property
-    def returns(self) -> np.ndarray:
-        """bool [P]: the step leads back to the cell that the state came from."""
-        tails, indices = self.grid.tails, self.grid.neighbours[1]
-        came_from = np.concatenate([tails, np.full(self.grid.n_cells, -1)])
-        return indices[self.edge_of_pair] == came_from[self.state_of_pair]
+    def bends(self) -> np.ndarray:
+        """float64 [P], 0 … 2: 1 - cosine of the turn at the middle of each state's cell, 0 straight on (or no step yet), 2 back."""
+        grid = self.grid
+        corners = grid.rectangles
+        centres = (corners[:, :2] + corners[:, 2:]) / 2
+        along = centres[grid.neighbours[1]] - centres[grid.tails]
+        along /= np.linalg.norm(along, axis=1, keepdims=True)
+        state, edge = self.state_of_pair, self.edge_of_pair
+        came = state < grid.n_edges
+        cosine = np.einsum("ij,ij->i", along[np.where(came, state, 0)], along[edge]) if grid.n_edges else 1.0
+        return np.where(came, 1.0 - cosine, 0.0)
 
     def normalised(self) -> Chain:
         """The same chain with probabilities that sum to 1 in every state; where nothing leads on, a walk ends."""
@@ -75,9 +80,7 @@ class Chain:
         probability times ``damping`` ** steps: what a walk must be weighted by to end in that cell.
         """
         states, size = len(self.stop), self.grid.n_cells
-        step = csr_matrix(
-            (damping * self.move, self.edge_of_pair, self.pairs), shape=(states, states)
-        )
+        step = csr_matrix((damping * self.move, self.edge_of_pair, self.pairs), shape=(states, states))
         step.has_sorted_indices = True
         end = np.zeros((states, size))
         end[np.arange(states), self.cell_of_state] = self.stop
@@ -87,13 +90,14 @@ class Chain:
         return found
 
 
-def first_order(grid: AdaptiveGrid, steps: np.ndarray, ends: np.ndarray, *, returning: float = 1.0) -> Chain:
+def first_order(grid: AdaptiveGrid, steps: np.ndarray, ends: np.ndarray, *, turning: float = 0.0) -> Chain:
     """Chain whose next step depends on the cell alone: ``steps`` [E] and ``ends`` [S] are its weights, all above 0.
 
-    A step back to where the walk came from is ``returning`` times as likely as that.
+    A step that bends away from the last one by an angle counts exp(-turning (1 - cos angle)) of that: a public rule, as people
+    rarely turn back.
     """
     bare = Chain(grid, np.empty(0), np.empty(0))
-    move = steps[bare.edge_of_pair] * np.where(bare.returns, returning, 1.0)
+    move = steps[bare.edge_of_pair] * np.exp(-turning * bare.bends)
     return Chain(grid, move, ends[bare.cell_of_state]).normalised()
 
 
@@ -107,7 +111,14 @@ def with_second_order(chain: Chain, weights: np.ndarray, chosen: np.ndarray, *, 
 
 
 def guided_walks(
-    chain: Chain, potential: np.ndarray, starts: np.ndarray, ends: np.ndarray, *, damping: float, most: int, rng: np.random.Generator
+    chain: Chain,
+    potential: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    *,
+    damping: float,
+    most: int,
+    rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cells int32 [n, most] and lengths int64 [n] of walks from ``starts`` that end in ``ends`` (in ``most`` cells at the latest).
 
@@ -144,41 +155,13 @@ def free_walks(
     return cells, lengths
 
 
-def timed_walks(
-    chain: Chain, weights: np.ndarray, starts: np.ndarray, ends: np.ndarray, steps: np.ndarray, rng: np.random.Generator
+def nearest_in_length(
+    cells: np.ndarray, lengths: np.ndarray, wanted: np.ndarray, candidates: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As `guided_walks`, for walks of exactly ``steps`` [n] steps.
-
-    Each next step weighs its probability in the chain times that of reaching the end cell in the steps left, in the chain over
-    cells with ``weights`` [E]. A block of end cells at a time, so memory does not grow with the square of the cells.
-    """
-    grid, (indptr, indices) = chain.grid, chain.grid.neighbours
-    total = np.bincount(grid.tails, weights=weights, minlength=grid.n_cells)
-    share = (weights / np.maximum(total, 1e-300)[grid.tails]).astype(np.float32)
-    step = csr_matrix((share, indices, indptr), shape=(grid.n_cells,) * 2)
-    most = int(steps.max()) + 1
-    draws = rng.random((len(starts), most), dtype=np.float32)
-    cells, lengths = np.zeros((len(starts), most), dtype=np.int32), np.zeros(len(starts), dtype=np.int64)
-    order = np.argsort(ends, kind="stable")
-    for a in range(0, grid.n_cells, BLOCK):
-        here = order[np.searchsorted(ends[order], a) : np.searchsorted(ends[order], a + BLOCK)]
-        if len(here):
-            powers = _powers(step, a, int(steps[here].max()))
-            _timed(
-                here, starts, ends - a, steps, draws, chain.cell_of_state, chain.pairs, indptr, chain.move, powers,
-                cells, lengths,
-            )  # fmt: skip
-    return cells, lengths
-
-
-def _powers(step: csr_matrix, first: int, most: int) -> np.ndarray:
-    """float32 [most + 1, S, BLOCK]: probability to be in each of the cells from ``first`` on after r steps."""
-    size = step.shape[0]
-    powers = np.zeros((most + 1, size, min(BLOCK, size - first)), dtype=np.float32)
-    powers[0, np.arange(first, first + powers.shape[2]), np.arange(powers.shape[2])] = 1.0
-    for r in range(most):
-        powers[r + 1] = step @ powers[r]
-    return powers
+    """Of ``candidates`` walks in a row for each trip, the first one whose number of cells is nearest to ``wanted`` [n]."""
+    off = np.abs(lengths.reshape(-1, candidates) - wanted[:, None])
+    best = np.arange(len(wanted)) * candidates + off.argmin(axis=1)
+    return cells[best], lengths[best]
 
 
 def places(
@@ -223,7 +206,9 @@ def _rounded_off(xy: np.ndarray, lengths: np.ndarray, times: int) -> np.ndarray:
 
 
 @njit(cache=True)
-def _guided(starts, ends, draws, cell_of_state, pairs, indptr, move, stop, potential, cells, lengths):  # pragma: no cover - compiled
+def _guided(
+    starts, ends, draws, cell_of_state, pairs, indptr, move, stop, potential, cells, lengths
+):  # pragma: no cover - compiled
     first = len(cell_of_state) - (len(indptr) - 1)
     for i in range(len(starts)):
         state, end = first + starts[i], ends[i]
@@ -242,33 +227,6 @@ def _guided(starts, ends, draws, cell_of_state, pairs, indptr, move, stop, poten
             last = degree - 1
             for j in range(degree):
                 left -= move[pairs[state] + j] * potential[indptr[here] + j, end]
-                if left < 0:
-                    last = j
-                    break
-            state = indptr[here] + last
-
-
-@njit(cache=True)
-def _timed(who, starts, ends, steps, draws, cell_of_state, pairs, indptr, move, powers, cells, lengths):  # pragma: no cover - compiled
-    first = len(cell_of_state) - (len(indptr) - 1)
-    for i in who:
-        state, end = first + starts[i], ends[i]
-        for t in range(steps[i] + 1):
-            here = cell_of_state[state]
-            cells[i, t] = here
-            lengths[i] = t + 1
-            ahead = steps[i] - t - 1
-            if ahead < 0:
-                break
-            degree = pairs[state + 1] - pairs[state]
-            total = 0.0
-            for j in range(degree):
-                total += move[pairs[state] + j] * powers[ahead, cell_of_state[indptr[here] + j], end]
-            if not total > 0:
-                break
-            left, last = draws[i, t] * total, degree - 1
-            for j in range(degree):
-                left -= move[pairs[state] + j] * powers[ahead, cell_of_state[indptr[here] + j], end]
                 if left < 0:
                     last = j
                     break
