@@ -27,7 +27,7 @@ from trajkit.baselines import _count, _fitted, _public
 from trajkit.classical.adaptive_grid import AdaptiveGrid, cells_along, density_weights, resolution
 from trajkit.classical.cleaning import SOUND, checked_training_set, norm_sub, parts
 from trajkit.classical.config import ClassicalConfig
-from trajkit.classical.looks import Looks
+from trajkit.classical.looks import WEIGHT, Looks
 from trajkit.classical.paths import Paths, cell_paths, first_order_weights, second_order_weights
 from trajkit.classical.trips import drawn_pairs, gravity
 from trajkit.classical.walks import Chain, first_order, free_walks, guided_walks, places, with_second_order
@@ -266,5 +266,5 @@ def _report(grid: AdaptiveGrid, first: np.ndarray, posts: np.ndarray, looks: Loo
         "edges between touching cells": grid.n_edges,
         "guideposts": int(posts.sum()),
         "looks": [asdict(k) | {"epsilon": float(k.epsilon)} for k in looks.taken],
-        "first-order noise per trajectory counted": entries * scale / (1 << 20) / total if total > 0 else None,
+        "first-order noise per trajectory counted": entries * scale / WEIGHT / total if total > 0 else None,
     }
