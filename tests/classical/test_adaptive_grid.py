@@ -103,5 +103,7 @@ def test_k_follows_the_papers_formula_within_its_bounds(n: float, k: int) -> Non
 
 def test_little_epsilon_and_many_trajectories_make_cells_larger() -> None:
     usual = resolution(16_000, 1.0, per_coarse_cell=400.0, per_cell=20.0)
-    assert all(a >= b for a, b in zip(resolution(16_000, 0.1, per_coarse_cell=400.0, per_cell=20.0), usual, strict=True))
+    assert all(
+        a >= b for a, b in zip(resolution(16_000, 0.1, per_coarse_cell=400.0, per_cell=20.0), usual, strict=True)
+    )
     assert all(a > b for a, b in zip(resolution(1e6, 1.0, per_coarse_cell=400.0, per_cell=20.0), usual, strict=True))

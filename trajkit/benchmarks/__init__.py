@@ -13,6 +13,7 @@ PARTS: tuple[str, ...] = (
     "trajkit.benchmarks.loaders:rows",
     "trajkit.benchmarks.metrics:rows",
     "trajkit.benchmarks.city:rows",
+    "trajkit.benchmarks.classical:rows",
 )
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from trajkit.errors import DataContractError
 from trajkit.trajectories import Trajectories
 
-
 SOUND = "that the training set is not empty and keeps the contract is public: fit refuses any other, without noise"
 
 
