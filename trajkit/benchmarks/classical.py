@@ -34,7 +34,7 @@ def rows() -> list[BenchRow]:
         times = {len(t): _seconds(name, t) for t in (small, large)}
         found += [BenchRow(f"{title}, {n:,} trips, {RELEASED:,} out", s, "s CPU") for n, s in times.items()]
         slope = times[len(large)] / times[len(small)] / (len(large) / len(small))
-        found.append(BenchRow(f"{title}, growth of time over growth of trips", slope, "times", "linear"))
+        found.append(BenchRow(f"{title}, growth of time over growth of trips", slope, "times"))
     return found
 
 
