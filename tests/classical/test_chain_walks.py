@@ -55,7 +55,7 @@ def test_the_potential_is_the_sum_over_walks() -> None:
     chain, damping = chain_of(2, turning=1.0), 0.7
     states = len(chain.stop)
     step = np.zeros((states, states))
-    step[chain.state_of_pair, chain.edge_of_pair] = damping * chain.move
+    step[chain.state_of_pair, chain.edge_of_pair] = damping**chain.leaps * chain.move
     end = np.zeros((states, GRID.n_cells))
     end[np.arange(states), chain.cell_of_state] = chain.stop
     assert chain.potential(damping, 128) == pytest.approx(np.linalg.solve(np.eye(states) - step, end), rel=1e-9)

@@ -57,7 +57,7 @@ class AdaTraceConfig(ClassicalConfig):
     per_coarse_cell: float = Field(400.0, gt=0, allow_inf_nan=False)
     per_cell: float = Field(20.0, gt=0, allow_inf_nan=False)
     candidates: int = Field(4, ge=1)
-    damping: float = Field(0.95, gt=0, le=1)
+    damping: float = Field(0.75, gt=0, le=1)
     floor: float = Field(0.02, gt=0, lt=1)
     turning: float = Field(1.5, ge=0, allow_inf_nan=False)
     smoothness: float = Field(0.9, ge=0, lt=1)

@@ -54,7 +54,7 @@ class PrivTraceConfig(ClassicalConfig):
 
     ``per_coarse_cell``: c of K = sqrt(n / c), trajectories a coarse cell. ``per_cell``: a coarse cell of noisy density d has
     kappa = ceil(sqrt(d / per_cell)) rows, if d exceeds 0.05 n / K^2. Both are raised by `adaptive_grid.resolution` (private only). ``trips``: a public number of trajectories; null counts them.
-    ``damping``: a step more makes a walk this many times as likely. ``turning``: see
+    ``damping``: a walk that is longer by a step of median length is this many times as likely. ``turning``: see
     `walks.first_order`. ``smoothness``, ``rounding``: see `walks.places`. ``decimals``: degrees are rounded to so many (published only).
     """
 
@@ -64,7 +64,7 @@ class PrivTraceConfig(ClassicalConfig):
     trips: int | None = Field(None, ge=1)
     per_coarse_cell: float = Field(400.0, gt=0, allow_inf_nan=False)
     per_cell: float = Field(20.0, gt=0, allow_inf_nan=False)
-    damping: float = Field(0.8, gt=0, le=1)
+    damping: float = Field(0.75, gt=0, le=1)
     turning: float = Field(1.5, ge=0, allow_inf_nan=False)
     smoothness: float = Field(0.9, ge=0, lt=1)
     rounding: int = Field(2, ge=0)

@@ -56,6 +56,18 @@ class Chain:
         return indptr[self.cell_of_state[state]] + np.arange(len(state)) - self.pairs[state]
 
     @cached_property
+    def leaps(self) -> np.ndarray:
+        """float64 [P]: metres between the middles of the two cells of each step, over the median of that among touching cells."""
+        corners = self.grid.rectangles
+        centres = (corners[:, :2] + corners[:, 2:]) / 2
+        far = np.linalg.norm(centres[self.grid.neighbours[1]] - centres[self.grid.tails], axis=1)
+        return (far / np.median(far) if len(far) else far)[self.edge_of_pair]
+
+    def damped(self, damping: float) -> np.ndarray:
+        """float64 [P]: probability of each step times ``damping`` per step of median length."""
+        return np.asarray(self.move * damping**self.leaps)
+
+    @cached_property
     def bends(self) -> np.ndarray:
         """float64 [P], 0 … 2: 1 - cosine of the turn at the middle of each state's cell, 0 straight on (or no step yet), 2 back."""
         grid = self.grid
@@ -77,10 +89,10 @@ class Chain:
 
     def potential(self, damping: float, horizon: int) -> np.ndarray:
         """float64 [E + S, S]: sum over walks of at most ``horizon`` steps from a state to a cell, and ending there, of their
-        probability times ``damping`` ** steps: what a walk must be weighted by to end in that cell.
+        probability times ``damping`` per median step: what a walk must be weighted by to end in that cell.
         """
         states, size = len(self.stop), self.grid.n_cells
-        step = csr_matrix((damping * self.move, self.edge_of_pair, self.pairs), shape=(states, states))
+        step = csr_matrix((self.damped(damping), self.edge_of_pair, self.pairs), shape=(states, states))
         step.has_sorted_indices = True
         end = np.zeros((states, size))
         end[np.arange(states), self.cell_of_state] = self.stop
@@ -124,14 +136,14 @@ def guided_walks(
 
     Each is drawn from the chain, damped, given that it ends in its end cell.
     """
-    indptr, _ = chain.grid.neighbours
+    (indptr, _), move = chain.grid.neighbours, chain.damped(damping)
     cells, lengths = np.zeros((len(starts), most), dtype=np.int32), np.zeros(len(starts), dtype=np.int64)
     for a in range(0, len(starts), CHUNK):
         piece = slice(a, a + CHUNK)
         draws = rng.random((len(starts[piece]), most))
         _guided(
-            starts[piece], ends[piece], draws, chain.cell_of_state, chain.pairs, indptr, damping * chain.move, chain.stop,
-            potential, cells[piece], lengths[piece],
+            starts[piece], ends[piece], draws, chain.cell_of_state, chain.pairs, indptr, move, chain.stop, potential,
+            cells[piece], lengths[piece],
         )  # fmt: skip
     return cells, lengths
 
