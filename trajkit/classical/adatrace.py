@@ -49,16 +49,16 @@ class AdaTraceConfig(ClassicalConfig):
     """``split``: shares of epsilon of number, density, mobility, trips, ends, lengths. ``floor``: share of each cell's steps that is
     spread over all its neighbours, so that every end can be reached. ``candidates``: walks drawn for each trip, of which the one nearest
     to its drawn length is taken. ``per_coarse_cell``, ``per_cell``, ``trips``, ``damping``, ``turning``,
-    ``smoothness``, ``rounding``: as for PrivTrace.
+    ``smoothness``, ``rounding``: as for PrivTrace, and like there the defaults were found on a simulated city that no study uses.
     """
 
     split: tuple[float, float, float, float, float, float] = (0.02, 0.08, 0.4, 0.2, 0.2, 0.1)
     trips: int | None = Field(None, ge=1)
-    per_coarse_cell: float = Field(400.0, gt=0, allow_inf_nan=False)
+    per_coarse_cell: float = Field(200.0, gt=0, allow_inf_nan=False)
     per_cell: float = Field(20.0, gt=0, allow_inf_nan=False)
     candidates: int = Field(4, ge=1)
     damping: float = Field(0.75, gt=0, le=1)
-    floor: float = Field(0.02, gt=0, lt=1)
+    floor: float = Field(0.005, gt=0, lt=1)
     turning: float = Field(1.5, ge=0, allow_inf_nan=False)
     smoothness: float = Field(0.9, ge=0, lt=1)
     rounding: int = Field(2, ge=0)

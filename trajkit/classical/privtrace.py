@@ -53,7 +53,8 @@ class PrivTraceConfig(ClassicalConfig):
     """``variant`` "published" is the released code's way, for the claim about it: see `PrivTrace`; all else is private in fact.
 
     ``per_coarse_cell``: c of K = sqrt(n / c), trajectories a coarse cell. ``per_cell``: a coarse cell of noisy density d has
-    kappa = ceil(sqrt(d / per_cell)) rows, if d exceeds 0.05 n / K^2. Both are raised by `adaptive_grid.resolution` (private only). ``trips``: a public number of trajectories; null counts them.
+    kappa = ceil(sqrt(d / per_cell)) rows, if d exceeds 0.05 n / K^2. Both are raised by `adaptive_grid.resolution` (private only).
+    The defaults of all of these did well on 16,000 trips of a simulated city (seed 1001, which no study uses) at epsilon 1 and 10. ``trips``: a public number of trajectories; null counts them.
     ``damping``: a walk that is longer by a step of median length is this many times as likely. ``turning``: see
     `walks.first_order`. ``smoothness``, ``rounding``: see `walks.places`. ``decimals``: degrees are rounded to so many (published only).
     """
@@ -62,7 +63,7 @@ class PrivTraceConfig(ClassicalConfig):
     split: tuple[float, float, float] = (0.2, 0.4, 0.4)
     count_share: float = Field(0.02, gt=0, lt=1)
     trips: int | None = Field(None, ge=1)
-    per_coarse_cell: float = Field(400.0, gt=0, allow_inf_nan=False)
+    per_coarse_cell: float = Field(300.0, gt=0, allow_inf_nan=False)
     per_cell: float = Field(20.0, gt=0, allow_inf_nan=False)
     damping: float = Field(0.75, gt=0, le=1)
     turning: float = Field(1.5, ge=0, allow_inf_nan=False)
