@@ -59,7 +59,7 @@ class RealData:
         index = seeds.rng(seed, "sampling", "real").choice(len(train), size=n, replace=False)
         lonlat = to_fixed_length(train.take(index), length=self.config.length)
         return Release(
-            Trajectories.from_fixed(train.meta.box.clip(lonlat), meta=_public(train.meta)),
+            Trajectories.from_fixed(train.meta.box.clip(lonlat), meta=public_meta(train.meta)),
             no_guarantee("publishes real trajectories"),
         )
 
@@ -75,7 +75,7 @@ class _Blind:
 
     def fit(self, train: Trajectories, *, seed: int) -> Self:
         """Keep what is public about the training set; no record is read."""
-        self.meta_ = _public(train.meta)
+        self.meta_ = public_meta(train.meta)
         return self
 
 
@@ -117,7 +117,7 @@ class StraightLines(_Blind):
         return Release(Trajectories.from_fixed(lonlat, meta=meta), _blind("length and cap_m are public"))
 
 
-def _public(meta: Meta) -> Meta:
+def public_meta(meta: Meta) -> Meta:
     """Drop the preprocessing record: its counts come from private records."""
     return replace(meta, steps=())
 

@@ -44,6 +44,9 @@ METHODS: dict[str, str] = {
     "vae": "trajkit.deep.vae:Vae",
     "gan": "trajkit.deep.gan:Gan",
     "prefix_tree": "trajkit.classical.prefix_method:PrefixTreeMethod",
+    "privtrace": "trajkit.classical.privtrace:PrivTrace",
+    "adatrace": "trajkit.classical.adatrace:AdaTrace",
+    "flat": "trajkit.classical.flat:Flat",
 }
 
 

@@ -49,6 +49,9 @@ TINY: dict[str, dict[str, Any]] = {
     "vae": {**SMALL, "latent": 4},
     "gan": {**SMALL, "latent": 4, "n_critic": 2},
     "prefix_tree": {"length": 8, "epsilon": 20.0, "cells": 2, "height": 2},
+    "privtrace": {"length": 8},
+    "adatrace": {"length": 8},
+    "flat": {"length": 8, "cells": 4},
 }
 # further forms of a method that obey the same laws: name -> (method, parameters)
 CONDITIONS: dict[str, dict[str, Any]] = {
@@ -82,7 +85,10 @@ FORMS |= {
             "mechanism": "laplace",
             "threshold": "published",
         },
-    )
+    ),
+    "privtrace, published": ("privtrace", {"length": 8, "variant": "published", "decimals": 2}),
+    "privtrace, epsilon 0.01": ("privtrace", {"length": 8, "epsilon": 0.01}),
+    "adatrace, epsilon 100": ("adatrace", {"length": 8, "epsilon": 100.0, "trips": 12}),
 }
 EVERY = pytest.mark.parametrize("name", [*METHODS, *FORMS])
 

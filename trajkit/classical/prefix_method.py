@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from trajkit import geo, seeds
+from trajkit.baselines import public_meta
 from trajkit.classical.config import ClassicalConfig
 from trajkit.classical.prefix_release import publish_tree
 from trajkit.classical.prefix_tree import MOST_HEIGHT
@@ -65,7 +66,7 @@ class PrefixTreeMethod:
                 f"{train.meta.dataset} has no training trajectories: a tree of nothing would be all noise"
             )
         c = self.config
-        self.meta_ = replace(train.meta, steps=())
+        self.meta_ = public_meta(train.meta)
         self.grid_ = Grid(geo.box_xy(train.meta.box, train.meta.crs), c.cells, c.cells)
         noisy = publish_tree(
             self._sequences(train), epsilon=c.epsilon, height=c.height, seed=seed, threshold=c.threshold,
