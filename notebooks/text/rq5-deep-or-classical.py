@@ -65,7 +65,8 @@ tidy(duel) if len(duel) else Markdown("Nothing can be tested yet.")
 # what each costs are listed under *Guarantees*. Grids and heights were chosen on another simulated city, at each epsilon.
 #
 # *privtrace-published* is PrivTrace as published: it takes the box, the number of trajectories and the set of transitions that occur
-# as they are, so its guarantee does not hold, and it writes two decimals of a degree. It takes part in claim C8 alone.
+# as they are, so its guarantee does not hold, and it writes two decimals of a degree, as the published runs did
+# (*full-precision*: without that). It takes part in claim C8 alone.
 #
 # The best of a family has the lowest rescaled error, averaged over the primary metrics SWD and JSD. The two are compared fold by fold
 # with the corrected resampled t-test (Nadeau and Bengio 2003), adjusted by Holm over metrics and settings. They were picked on the folds on
