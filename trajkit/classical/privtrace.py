@@ -10,7 +10,9 @@ Own implementation from the published description. What is looked at, each with 
 ``split`` cuts what is left of epsilon after (1) into (2), (3), (4); 0.2 / 0.4 / 0.4 as published. Every edge between touching cells
 has noise, visited or not. Differences from the paper, all after the noise or data-independent: trajectories that jump over cells
 are joined by lines (`paths.cell_paths`); the trip table has largest entropy (`trips.gravity`); walks are drawn given that they
-end where the trip ends (`Chain.potential`), so that no walk has to be rejected; places in neighbouring cells are correlated.
+end where the trip ends (`Chain.potential`), so that none has to be rejected, and rarely turn back or make detours (``turning``,
+``damping``); places in neighbouring cells
+are correlated and corners rounded off (``smoothness``, ``rounding``). The public rules among them could be used by any method.
 """
 
 from __future__ import annotations
@@ -55,9 +57,10 @@ class PrivTraceConfig(ClassicalConfig):
 
     ``per_coarse_cell``: c of K = sqrt(n / c), trajectories a coarse cell. ``per_cell``: a coarse cell of noisy density d has
     kappa = ceil(sqrt(d / per_cell)) rows, if d exceeds 0.05 n / K^2. Both are raised by `adaptive_grid.resolution` (private only).
-    The defaults of all of these did well on 16,000 trips of a simulated city (seed 1001, which no study uses) at epsilon 1 and 10. ``trips``: a public number of trajectories; null counts them.
-    ``damping``: a walk that is longer by a step of median length is this many times as likely. ``turning``: see
-    `walks.first_order`. ``smoothness``, ``rounding``: see `walks.places`. ``decimals``: degrees are rounded to so many (published only).
+    ``trips``: a public number of trajectories; null counts them. ``damping``: a walk that is longer by a step of median length is this
+    many times as likely. ``turning``: see `walks.first_order`. ``smoothness``, ``rounding``: see `walks.places`. ``decimals``: degrees
+    are rounded to so many (published only). The defaults did well on 16,000 trips of a simulated city (seed 1001, which no study
+    uses) at epsilon 1 and 10.
     """
 
     variant: Literal["private", "published"] = "private"

@@ -186,9 +186,10 @@ def places(
     meta: Meta,
     rng: np.random.Generator,
 ) -> Trajectories:
-    """One point in each cell of each walk, uniform in the cell, clipped to the public box of ``meta``; no rounding.
+    """One point in each cell of each walk, uniform in the cell, clipped to the public box of ``meta``, at full precision.
 
-    smoothness: correlation of neighbouring points' places in their cells (normal scores): 0 draws each anew; the nearer to 1, the
+    rounding: how often inner points are then moved towards their neighbours, so that a way across cells is less of a staircase (a
+    smoothed point need not lie in its cell; 0 as published). smoothness: correlation of neighbouring points' places in their cells (normal scores): 0 draws each anew; the nearer to 1, the
     less a walk zigzags, while each point for itself stays uniform in its cell. A walk of one cell gets two points.
     """
     n, alone = len(lengths), lengths == 1
