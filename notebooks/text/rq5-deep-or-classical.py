@@ -113,9 +113,7 @@ tidy(study.summary(value="rescaled"), index=True)
 # Real test trajectories and releases at epsilon 10, drawn alike; below, where the points lie.
 
 # %%
-cells = [c for s in settings[:1] for c in s.cells.values()]
-released = {c: study.released(c) for c in [*cells, "privtrace-published-private"]}
-panels = {"real (test)": study.real_panel(), **{c: r for c, r in released.items() if r is not None}}
+panels = classical_text.shown(study)
 display(plots.maps(panels, segments=study.road_segments()))
 
 # %%

@@ -11,8 +11,10 @@ from trajkit.study.ranking import ALPHA, Setting, pairwise, pick, values_of
 from trajkit.study.ranking import settings as all_settings
 from trajkit.study.results import PRIMARY, StudyResults
 from trajkit.study.text import claims_in_words
+from trajkit.trajectories import Trajectories
 
 UNTESTED = pd.DataFrame(columns=["setting", "a", "b", "p", "better"])  # the best of a family needs no test within it
+PUBLISHED = "privtrace-published-private"
 FAMILIES = {"deep": tuple(MODELS), "classical": tuple(CLASSICAL)}
 
 
@@ -36,9 +38,15 @@ class Duel:
 
 
 def settings(study: StudyResults) -> list[Setting]:
-    """The private settings in which both families stand."""
-    found = [s for s in all_settings(study.runs["cell"]) if s.private and s.protocol == "matched"]
-    return [s for s in found if all(set(s.cells) & set(family) for family in FAMILIES.values())]
+    """The private settings in which two contestants or more stand, of either family."""
+    return [s for s in all_settings(study.runs["cell"]) if s.private and s.protocol == "matched"]
+
+
+def shown(study: StudyResults) -> dict[str, Trajectories | None]:
+    """Releases to draw: real test trajectories, then every contestant of the first setting, then PrivTrace as published."""
+    first = [c for s in settings(study)[:1] for c in s.cells.values()]
+    released = {c: study.released(c) for c in [*first, PUBLISHED] if c in set(study.runs["cell"])}
+    return {"real (test)": study.real_panel(), **{c: r for c, r in released.items() if r is not None}}
 
 
 def duels(study: StudyResults) -> list[Duel]:

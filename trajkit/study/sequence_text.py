@@ -99,7 +99,7 @@ def _useful_height(table: pd.DataFrame) -> str:
         f"{rows['error, visited'].idxmin()}. Of the {found.replace(' found', '')} patterns (single locations among them) {100 * rows.loc[best, found]:.3g} % are found at height {best}, "
         f"{100 * rows.loc[last, found]:.3g} % at height {last}."
     )
-    if lost and best < PAPER_HEIGHTS[0] and lost[0] < PAPER_HEIGHTS[0]:
+    if lost and best < PAPER_HEIGHTS[0] <= last:
         text += (
             f" So the useful height is below the {PAPER_HEIGHTS[0]} to {PAPER_HEIGHTS[1]} of the paper: a higher tree spends its budget on levels "
             "whose nodes hold too few trajectories to be told from noise."

@@ -61,11 +61,11 @@ def utility_figure(table: pd.DataFrame, *, errors: dict[str, str], patterns: str
         left.set_ylabel("share of top k found" if what == patterns else f"error, {name} queries")
         left.set_xlabel(f"epsilon (height {height})")
         right.set_xlabel("height (epsilon 1)")
+        left.set_ylim(0, 1.05 * own["value"].max())
         for ax in (left, right):
             ax.legend(
                 frameon=False, fontsize=7, title="top k" if what == patterns else "longest query", title_fontsize=7
             )
-            ax.set_ylim(bottom=0)
     styles = [plt.Line2D([], [], color=INK, ls=style, label=words) for words, style in VARIANTS.values()]
     fig.legend(handles=styles, loc="outside upper center", ncols=len(styles), frameon=False)
     return finished(fig)
@@ -95,6 +95,7 @@ def time_figure(table: pd.DataFrame) -> Figure:
                 color=INK,
                 label=VARIANTS[variant][0],
             )
-        ax.set(xlabel={"n": "sequences", "locations": "locations"}[column], ylabel="CPU seconds", ylim=(0, None))
+        ax.set(xlabel={"n": "sequences", "locations": "locations"}[column], ylabel="CPU seconds")
         ax.legend(frameon=False, fontsize=8)
+    axes[0].set_ylim(0, 1.1 * table.loc[table["what"] == "CPU s", "value"].max())
     return finished(fig)
