@@ -18,6 +18,7 @@ from trajkit.classical.prefix_method import ends_first
 from trajkit.classical.prefix_release import NoisyTree, publish_tree, released_sequences
 from trajkit.classical.prefix_tree import build_tree
 from trajkit.classical.tree_noise import LevelNoise
+from trajkit.datasets.sequence_files import read_sequences
 from trajkit.errors import DataContractError, ParameterError
 from trajkit.grid import Grid
 from trajkit.methods import make_method
@@ -199,3 +200,15 @@ def test_a_release_of_noise_without_end_is_refused() -> None:
     with pytest.raises(ParameterError, match="raise epsilon"):
         released_sequences(noisy.tree, "basic")
     assert any("at least one trajectory is public" in a for a in noisy.guarantee().assumptions)
+
+
+@pytest.mark.shared
+def test_the_literal_algorithm_runs_on_page_visits(shared) -> None:  # type: ignore[no-untyped-def]
+    """17 symbols, so that the published threshold is below one child a node (MSNBC form, an excerpt)."""
+    real = read_sequences(shared / "data" / "msnbc" / "msnbc323_first220.seq")
+    assert real.n_symbols == 17
+    noisy = publish_tree(real, epsilon=10.0, height=10, seed=0, threshold="published", mechanism="laplace")
+    assert noisy.false_children < 1 and noisy.masses[0].real > 150
+    for variant in ("basic", "full", "least-squares"):
+        released = released_sequences(noisy.tree, variant).check()  # type: ignore[arg-type]
+        assert 100 < len(released) < 900 and released.lengths.max() <= 10
