@@ -47,6 +47,7 @@ METHODS: dict[str, str] = {
     "privtrace": "trajkit.classical.privtrace:PrivTrace",
     "adatrace": "trajkit.classical.adatrace:AdaTrace",
     "flat": "trajkit.classical.flat:Flat",
+    "road_counts": "trajkit.classical.road_counts:RoadCounts",
 }
 
 

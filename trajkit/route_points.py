@@ -6,7 +6,7 @@ geometry); by default at the junctions. A trip from a junction to itself stays t
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -34,18 +34,24 @@ def spaced_points(
     *,
     enter_m: np.ndarray | None = None,
     leave_m: np.ndarray | None = None,
+    by: Literal["metres", "seconds"] = "metres",
 ) -> np.ndarray:
     """Return float64 [n, length, 2]: ``length`` places of each trip in metres, equally far apart along its route.
 
-    Raises ParameterError for a length below 2 or ends off their edges, DataContractError for routes that do not exist.
+    by: what is equal between neighbouring places, metres of way or seconds at the edges' speeds. Raises ParameterError for a length below 2 or ends off their edges, DataContractError for routes that do not exist.
     """
     if length < 2:
         raise ParameterError(f"a trip needs at least 2 points, not {length!r}: its start and its end")
     driven = _driven(network, routes, enter_m, leave_m)
-    metres = driven.leave - driven.enter
-    step = np.bincount(routes.trip_of_edge, metres, minlength=len(routes)) / (length - 1)
+    measure = driven.leave - driven.enter
+    if by == "seconds":
+        whole = network.geometry_length_m[routes.edges]
+        measure = network.travel_time_s[routes.edges] * np.divide(
+            measure, whole, out=np.zeros_like(whole), where=whole > 0
+        )
+    step = np.bincount(routes.trip_of_edge, measure, minlength=len(routes)) / (length - 1)
     offsets = np.arange(len(routes) + 1, dtype=np.int64) * length
-    return _at(network, routes, driven, metres, step, offsets).reshape(len(routes), length, 2)
+    return _at(network, routes, driven, measure, step, offsets).reshape(len(routes), length, 2)
 
 
 def timed_points(

@@ -22,10 +22,11 @@ from trajkit.privacy.release_checks import EXACT, IDEALISED
 UNIT = "trajectory"
 ADJACENCY = "add-remove"
 WEIGHT = 1 << 20  # fixed-point units in which fractions of a trajectory are counted
+ONE_TRAJECTORY = "one trajectory is protected; a person with several of them is protected less"
 ASSUMPTIONS = (
     "the box is public and was not computed from the data",
     "hyper-parameters are not accounted: they must be chosen on other data",
-    "one trajectory is protected; a person with several of them is protected less",
+    ONE_TRAJECTORY,
     "who replaces one trajectory by another moves the counts twice: under replace-one epsilon is twice as large",
 )
 KEYED = "Laplace noise comes from a pseudo-random generator (not cryptographic) keyed with operating-system entropy"
@@ -56,7 +57,8 @@ class Look:
 class Looks:
     """The account of one fit. ``budget`` is an exact number, so that shares of it add up to it and not to a little more.
 
-    ``mechanism`` "geometric" draws exactly (`trajkit.privacy.exact_noise`), "laplace" in floating point as many papers do.
+    ``records``: trajectories that one user has at most, which the caller must enforce; then the unit is the user, and every look's
+    sensitivity is so many times as large. ``mechanism`` "geometric" draws exactly (`trajkit.privacy.exact_noise`), "laplace" in floating point as many papers do.
     """
 
     def __init__(
@@ -67,9 +69,11 @@ class Looks:
         stream: str,
         source: Literal["seeded", "os"] = "seeded",
         mechanism: Literal["geometric", "laplace"] = "geometric",
+        records: int | None = None,
     ) -> None:
         self.budget, self.mechanism, self.source = Fraction(epsilon), mechanism, source
         self.rng = None if source == "os" else seeds.rng(seed, "noise", stream)
+        self.records = records
         self.taken: list[Look] = []
 
     @property
@@ -87,6 +91,7 @@ class Looks:
                 f"{what} asks for epsilon {float(times * epsilon):.6g}, but of {float(self.budget):.6g} only "
                 f"{float(self.left):.6g} is left"
             )
+        sensitivity *= self.records or 1
         spent = _down(epsilon)
         noise = (
             Geometric.calibrate(spent, sensitivity=sensitivity, exact=True)
@@ -110,6 +115,12 @@ class Looks:
     def weights(self, what: str, values: np.ndarray, *, epsilon: Fraction) -> np.ndarray:
         """Noisy sums of shares of trajectories, float64: ``values`` in units of 1/`WEIGHT`, at most `WEIGHT` a trajectory in L1."""
         return self.counts(what, values, epsilon=epsilon, sensitivity=WEIGHT) / WEIGHT
+
+    def _assumptions(self) -> tuple[str, ...]:
+        if self.records is None:
+            return ASSUMPTIONS
+        capped = f"at most {self.records} trajectories of a user are looked at, chosen without a look at the others"
+        return (*(a for a in ASSUMPTIONS if a != ONE_TRAJECTORY), capped)
 
     def guarantee(self, method: str, *, public: Sequence[str]) -> Guarantee:
         """The guarantee of everything that was looked at. ``public``: what the method takes as publicly known, in words."""
@@ -136,14 +147,14 @@ class Looks:
             kind="dp",
             epsilon=spent,
             delta=0.0,
-            unit=UNIT,
+            unit=UNIT if self.records is None else "user",
             adjacency=ADJACENCY,
             mechanism=words,
             accountant="sum of the looks (pure DP)",
             parts=(Part(TRAINING, words, spent, 0.0, details),),
             rng=rng,
             numerics=EXACT if self.mechanism == "geometric" else IDEALISED,
-            assumptions=(*ASSUMPTIONS, *public, *([SECRET_SEED] if rng == RNG_SEEDED else keyed)),
+            assumptions=(*self._assumptions(), *public, *([SECRET_SEED] if rng == RNG_SEEDED else keyed)),
         )
 
 

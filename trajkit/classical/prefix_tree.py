@@ -11,6 +11,7 @@ tell which nodes are empty.
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -114,8 +115,13 @@ def check_height(height: int) -> None:
         raise ParameterError(f"height = {height}: must be 1 to {MOST_HEIGHT}, levels that share epsilon")
 
 
-def build_tree(sequences: Sequences, *, height: int, noise: TreeNoise) -> tuple[PrefixTree, list[LevelMass]]:
+def build_tree(
+    sequences: Sequences, *, height: int, noise: TreeNoise | Seq[TreeNoise], fanouts: Seq[int] | None = None
+) -> tuple[PrefixTree, list[LevelMass]]:
     """Return the noisy tree, which is private as far as ``noise`` is, and what its levels hold, which is not.
+
+    noise: one for all levels, or one a level. fanouts: symbols that can occur at each level, all of them unless given; a
+    sequence whose element of a level is beyond its fanout is an error of the caller (DataContractError).
 
     Raises DataContractError for no sequences, ParameterError for a height below 1 or a tree beyond `MOST_NODES`.
     """
@@ -124,29 +130,38 @@ def build_tree(sequences: Sequences, *, height: int, noise: TreeNoise) -> tuple[
         raise DataContractError("there are no sequences: a tree of nothing would be all noise")
     check_height(height)
     check_universe(sequences.n_symbols, sequences.n_times)
-    above, levels, masses = _root(sequences), [], []
+    widths = [sequences.n_symbols] * height if fanouts is None else list(fanouts)
+    noises = list(noise) if isinstance(noise, list | tuple) else [noise] * height
+    if not len(widths) == len(noises) == height:
+        raise ParameterError(f"{len(noises)} noises and {len(widths)} fanouts for {height} levels: give one a level")
+    above, levels, masses = _root(widths[0], sequences.n_times), [], []
     alive, node = np.arange(len(sequences)), np.zeros(len(sequences), dtype=np.int64)
     for i in range(1, height + 1):
         enough = sequences.lengths[alive] >= i
         alive, node = alive[enough], node[enough]
-        keys = above.keys(sequences, sequences.offsets[alive] + (i - 1), node)
+        elements = sequences.offsets[alive] + (i - 1)
+        if len(elements) and sequences.symbols[elements].max() >= widths[i - 1]:
+            raise DataContractError(f"level {i} has symbols beyond its fanout {widths[i - 1]}")
+        keys = above.keys(sequences, elements, node)
         visited, counts = _tally(keys, above.universe)
-        kept, noisy, true = _kept(visited, counts, above.universe, i, noise)
+        kept, noisy, true = _kept(visited, counts, above.universe, i, noises[i - 1])
         node = _rows(keys, kept, above.universe)
         alive, node = alive[node >= 0], node[node >= 0]
         reach = int((sequences.lengths >= i).sum())
         mass = np.abs(noisy - true).sum()
         masses.append(LevelMass(i, len(kept), int((true == 0).sum()), len(alive), reach - len(alive), float(mass)))
-        above = above.below(kept, noisy)
+        above = above.below(kept, noisy, widths[min(i, height - 1)])
         levels.append(above)
         if sum(len(level.count) for level in levels) > MOST_NODES:
-            raise ParameterError(too_large(len(kept), noise.threshold))
+            raise ParameterError(too_large(len(kept), noises[i - 1].threshold))
     return _joined(sequences, levels), masses
 
 
 @dataclass(frozen=True)
 class _Level:
     """Nodes of one level: label, row of the parent in the level above, noisy count, and where the keys of its children begin.
+
+    n_symbols: symbols that its children can have.
 
     A child has key first[node] + (its time - the node's) x n_symbols + its symbol, since times never decrease.
     """
@@ -174,17 +189,17 @@ class _Level:
             keys += (sequences.times[at] - self.time[node]).astype(np.int64) * self.n_symbols
         return keys
 
-    def below(self, keys: np.ndarray, counts: np.ndarray) -> _Level:
-        """The level of the children ``keys``, rising."""
+    def below(self, keys: np.ndarray, counts: np.ndarray, n_symbols: int) -> _Level:
+        """The level of the children ``keys``, rising, whose own children can have ``n_symbols``."""
         parent = np.searchsorted(self.first, keys, side="right") - 1
         later, symbol = np.divmod(keys - self.first[parent], self.n_symbols)
         time = (self.time[parent] + later).astype(np.int32)
-        return _Level(symbol.astype(np.int32), time, parent, counts, self.n_symbols, self.n_times)
+        return _Level(symbol.astype(np.int32), time, parent, counts, n_symbols, self.n_times)
 
 
-def _root(sequences: Sequences) -> _Level:
+def _root(n_symbols: int, n_times: int) -> _Level:
     zero = np.zeros(1, dtype=np.int64)
-    return _Level(zero, zero, zero, zero, sequences.n_symbols, sequences.n_times)
+    return _Level(zero, zero, zero, zero, n_symbols, n_times)
 
 
 def _tally(keys: np.ndarray, universe: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,113 @@
+"""How people choose their way, fitted to noisy counts: costs of edges and how widely opinions about them differ.
+
+Nothing here sees the data: it reads noisy densities and histograms, and the public map, so all of it is post-processing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trajkit.grid import Grid
+from trajkit.roads import RoadNetwork
+from trajkit.route_points import spaced_points
+from trajkit.routing import Router, Routes
+
+SPREADS = (0.0, 0.25, 0.5, 0.8)
+DETOURS = np.array(
+    [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.7, 2.0, 2.5, 3.0, 4.0]
+)  # borders of the histogram of way over crow flight
+LEAST_M = 500.0  # a trip shorter than this has no detour to speak of
+SPEEDS = np.array([0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.7, 2.2])  # borders of the speed over that of the map
+LEAST, MOST = 0.25, 4.0  # of the cost that the map gives an edge
+POINTS = 32
+STEP = 0.5
+
+
+@dataclass(frozen=True)
+class RouteChoice:
+    """``cost`` float64 [m], seconds an edge seems to take; ``spread``: see `Router.routes`. ``misfit``: Jensen-Shannon-like
+    distance (total variation) of routed from noisy density after each round."""
+
+    cost: np.ndarray
+    spread: float
+    misfit: tuple[float, ...]
+
+
+def detours(way_m: np.ndarray, crow_m: np.ndarray) -> np.ndarray:
+    """int64 [11]: trips by their way over crow flight, those that are nearly still (crow flight below 500 m) not counted."""
+    moving = crow_m >= LEAST_M
+    bins = np.searchsorted(DETOURS, way_m[moving] / crow_m[moving], side="right") - 1
+    return np.bincount(np.clip(bins, 0, len(DETOURS) - 1), minlength=len(DETOURS))
+
+
+def fit_choice(
+    router: Router,
+    sources: np.ndarray,
+    targets: np.ndarray,
+    *,
+    grid: Grid,
+    density: np.ndarray,
+    noise: float,
+    detour_counts: np.ndarray,
+    rounds: int,
+    seed: int,
+) -> RouteChoice:
+    """Fit edge costs so that routes between the sample's junctions pass the cells as often as ``density`` [cells] says.
+
+    density: noisy trajectories a cell of ``grid`` (each weighs 1 over its cells); ``noise``: its standard deviation, below twice of
+    which a cell says nothing. Each round multiplies the cost of the edges in a cell by (routed / counted)^STEP, within
+    `LEAST` … `MOST` of the map's; the round that fits best is kept. The spread is the one whose detours are nearest to
+    ``detour_counts``.
+    """
+    network = router.network
+    base = network.travel_time_s
+    cell_of_edge = _cell_of_edges(network, grid)
+    target = np.maximum(density, 0.0)
+    sure = target > 2 * noise
+    target = target / max(target.sum(), 1e-12)
+    spread = _spread(router, sources, targets, base, detour_counts, seed)
+    factor, best, fits = np.ones(len(network)), np.ones(len(network)), []
+    for i in range(rounds + 1):
+        rng = np.random.default_rng([seed, i])
+        routes = router.routes(sources, targets, base * factor, spread=spread, random=rng)
+        routed = _density(network, routes, grid)
+        fits.append(0.5 * float(np.abs(routed - target)[sure].sum()))
+        if fits[-1] == min(fits):
+            best = factor.copy()
+        ratio = np.ones(grid.n_cells)
+        floor = 1e-3 / max(int(sure.sum()), 1)
+        ratio[sure] = np.clip((routed[sure] + floor) / (target[sure] + floor), 0.5, 2.0) ** STEP
+        factor = np.clip(factor * ratio[cell_of_edge], LEAST, MOST)
+    return RouteChoice(base * best, spread, tuple(fits))
+
+
+def _spread(
+    router: Router, sources: np.ndarray, targets: np.ndarray, cost: np.ndarray, counts: np.ndarray, seed: int
+) -> float:
+    """The spread whose detours have the nearest distribution (1-Wasserstein over the bins)."""
+    wanted = np.cumsum(np.maximum(counts, 0)) / max(np.maximum(counts, 0).sum(), 1e-12)
+    xy = router.network.node_xy
+    crow = np.hypot(*(xy[sources] - xy[targets]).T)
+    off = []
+    for spread in SPREADS:
+        rng = np.random.default_rng([seed, 77])
+        routes = router.routes(sources, targets, cost, spread=spread, random=rng)
+        found = detours(routes.total(router.network.length_m), crow)
+        off.append(np.abs(np.cumsum(found) / max(found.sum(), 1) - wanted).sum())
+    return SPREADS[int(np.argmin(off))]
+
+
+def _cell_of_edges(network: RoadNetwork, grid: Grid) -> np.ndarray:
+    """int64 [m]: cell of the middle vertex of each edge, the nearest one beyond the grid."""
+    middle = (network.edge_offsets[:-1] + network.edge_offsets[1:] - 1) // 2
+    x0, y0, x1, y1 = grid.bounds
+    return grid.cell_of(np.clip((network.edge_xy[middle] + network.edge_xy[middle + 1]) / 2, [x0, y0], [x1, y1]))
+
+
+def _density(network: RoadNetwork, routes: Routes, grid: Grid) -> np.ndarray:
+    """Share of places per cell, equally spaced in time along every route."""
+    places = spaced_points(network, routes, POINTS, by="seconds").reshape(-1, 2)
+    counts = grid.counts(places).astype(np.float64)
+    return counts / max(counts.sum(), 1.0)

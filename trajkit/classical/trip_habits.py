@@ -1,0 +1,150 @@
+"""Ends and habits of trips as counts: what `trajkit.classical.road_counts` looks at besides trips and density.
+
+Each count is a pure function of trajectories and public things; its docstring says by how much one trajectory can change it in L1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from trajkit.classical.looks import Looks
+from trajkit.classical.route_choice import SPEEDS, detours
+from trajkit.grid import Grid
+from trajkit.routing import Router
+from trajkit.seeds import child_seed
+from trajkit.trajectories import Trajectories
+
+HOURS = 24
+OFF_MAP_M = 50.0  # a trajectory whose points are further from the map than this on average has left it
+
+
+@dataclass(frozen=True)
+class Habits:
+    """Noisy histograms: ``detour`` by `DETOURS`, ``hour`` [24] of departure, ``speed`` by `SPEEDS` (both empty without times), and trajectories on and off the map [2]."""
+
+    detour: np.ndarray
+    hour: np.ndarray
+    speed: np.ndarray
+    on_off: np.ndarray
+
+    @property
+    def off_map_share(self) -> float:
+        """Noisy share of trajectories that leave the map, between 0 and 1."""
+        on, off = np.maximum(self.on_off, 0)
+        return float(off / max(on + off, 1))
+
+
+def look_at_habits(trajs: Trajectories, router: Router, looks: Looks, epsilon: Fraction) -> Habits:
+    """Two looks, four where there are times, of equal shares; each histogram has sensitivity 1."""
+    raw = {"detours": detour_counts(trajs), "trajectories on and off the map": on_off_map(trajs, router)}
+    if trajs.t is not None:
+        raw |= {"hours of departure": hour_counts(trajs), "speeds": speed_counts(trajs)}
+    noisy = [looks.counts(what, counts, epsilon=epsilon / len(raw)) for what, counts in raw.items()]
+    nothing = np.zeros(0, dtype=np.int64)
+    return Habits(noisy[0], *(noisy[2:] or [nothing, nothing]), noisy[1])
+
+
+def ways_m(trajs: Trajectories) -> np.ndarray:
+    """float64 [n]: metres of way of each trajectory."""
+    steps = np.hypot(*np.diff(trajs.xy, axis=0).T) if trajs.n_points > 1 else np.zeros(0)
+    inside = np.ones(len(steps), dtype=bool)
+    inside[trajs.offsets[1:-1] - 1] = False
+    return np.bincount(trajs.traj_of_point[:-1][inside], steps[inside], minlength=len(trajs))
+
+
+def detour_counts(trajs: Trajectories) -> np.ndarray:
+    """int64 [11]: see `route_choice.detours`. L1 sensitivity 1."""
+    crow = np.hypot(*(trajs.xy[trajs.starts] - trajs.xy[trajs.ends]).T)
+    return detours(ways_m(trajs), crow)
+
+
+def hours_of(trajs: Trajectories) -> np.ndarray | None:
+    """float64 [n]: hour of departure, 0 … 24, in the data set's time zone; None without times."""
+    if trajs.t is None:
+        return None
+    import pandas as pd
+
+    local = pd.to_datetime(trajs.t[trajs.starts], unit="ms", utc=True).tz_convert(trajs.meta.tz)
+    return np.asarray(local.hour + local.minute / 60 + local.second / 3600, dtype=np.float64)
+
+
+def hour_counts(trajs: Trajectories) -> np.ndarray:
+    """int64 [24]: trajectories by hour of departure. L1 sensitivity 1."""
+    hours = hours_of(trajs)
+    assert hours is not None
+    return np.bincount(np.minimum(hours.astype(np.int64), HOURS - 1), minlength=HOURS)
+
+
+def speed_counts(trajs: Trajectories, *, usual_mps: float = 8.0) -> np.ndarray:
+    """int64 [10]: trajectories by mean speed over ``usual_mps``, a public number; those without duration in the lowest. L1 sensitivity 1."""
+    assert trajs.t is not None
+    seconds = (trajs.t[trajs.ends] - trajs.t[trajs.starts]) / 1000
+    speed = np.divide(ways_m(trajs), seconds, out=np.zeros(len(trajs)), where=seconds > 0)
+    bins = np.clip(np.searchsorted(SPEEDS, speed / usual_mps, side="right") - 1, 0, len(SPEEDS) - 1)
+    return np.bincount(bins, minlength=len(SPEEDS))
+
+
+def on_off_map(trajs: Trajectories, router: Router) -> np.ndarray:
+    """int64 [2]: trajectories whose points lie within `OFF_MAP_M` of a street in their majority, and the others. L1 sensitivity 1."""
+    near = router.network.near(trajs.xy, OFF_MAP_M)
+    share = np.bincount(trajs.traj_of_point, near, minlength=len(trajs)) / np.maximum(trajs.lengths, 1)
+    return np.bincount((share < 0.5).astype(np.int64), minlength=2)
+
+
+def end_counts(grid: Grid, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """int64 [2, cells]: trajectories by the cell of their first and of their last point. L1 sensitivity 2."""
+    x0, y0, x1, y1 = grid.bounds
+    cells = [grid.cell_of(np.clip(xy, [x0, y0], [x1, y1])) for xy in (starts, ends)]
+    return np.stack([np.bincount(c, minlength=grid.n_cells) for c in cells])
+
+
+def capped(trajs: Trajectories, most: int, seed: int) -> Trajectories:
+    """At most ``most`` trajectories of each user, those with the smallest hashes of seed and id: who else is there decides nothing."""
+    keys = np.array([child_seed(seed, "sampler", "trips_per_user", str(name)) for name in trajs.traj_ids], dtype=np.int64)
+    by_user = np.lexsort((keys, trajs.user))
+    users = trajs.user[by_user]
+    rank = np.arange(len(users)) - np.searchsorted(users, users)
+    return trajs.take(np.sort(by_user[rank < most]))
+
+
+def at_nodes(router: Router, grid: Grid, weights: np.ndarray) -> np.ndarray:
+    """float64 [k]: what each junction gets of the ``weights`` [cells] of its cell, shared among the cell's junctions."""
+    xy = router.network.node_xy[router.strong_nodes]
+    x0, y0, x1, y1 = grid.bounds
+    cells = grid.cell_of(np.clip(xy, [x0, y0], [x1, y1]))
+    number = np.bincount(cells, minlength=grid.n_cells)
+    out = np.zeros(len(router.network.node_xy))
+    out[router.strong_nodes] = weights[cells] / number[cells]
+    return out
+
+
+def drawn_nodes(router: Router, rectangles: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """int64 [n]: a junction in each of ``rectangles`` [n, 4] (metres), in proportion to ``weights`` [k] and a little evenly.
+
+    Where a rectangle holds no junction: the one nearest to a uniform place in it.
+    """
+    unique, which = np.unique(rectangles, axis=0, return_inverse=True)
+    xy = router.network.node_xy[router.strong_nodes]
+    own = weights[router.strong_nodes] + 1e-3 * max(float(weights.mean()), 1e-12)
+    by_x = np.argsort(xy[:, 0], kind="stable")
+    begin = np.searchsorted(xy[by_x, 0], unique[:, 0])
+    end = np.searchsorted(xy[by_x, 0], unique[:, 2], side="right")
+    order = np.argsort(which, kind="stable")
+    edges = np.searchsorted(which[order], np.arange(len(unique) + 1))
+    draws, out = rng.random(len(rectangles)), np.full(len(rectangles), -1, dtype=np.int64)
+    for r, (_, y0, _, y1) in enumerate(unique):
+        column = by_x[begin[r] : end[r]]
+        inside = column[(xy[column, 1] >= y0) & (xy[column, 1] <= y1)]
+        if len(inside):
+            trips = order[edges[r] : edges[r + 1]]
+            rising = np.cumsum(own[inside])
+            at = np.searchsorted(rising, draws[trips] * rising[-1], side="right")
+            out[trips] = router.strong_nodes[inside[np.minimum(at, len(inside) - 1)]]
+    lost = np.flatnonzero(out < 0)
+    if len(lost):
+        corner, size = rectangles[lost, :2], rectangles[lost, 2:] - rectangles[lost, :2]
+        out[lost] = router.nodes_near(corner + rng.random((len(lost), 2)) * size)[0]
+    return out
