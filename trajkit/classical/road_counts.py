@@ -40,7 +40,7 @@ from trajkit.route_points import spaced_points
 from trajkit.routing import Router
 from trajkit.trajectories import Meta, Trajectories
 
-FIT_SOURCES, FIT_TRIPS = 120, 600
+FIT_SOURCES, FIT_TRIPS = 200, 4000
 LATTICE_M = 250.0
 MOST_OFF_MAP = 0.1
 OFF_MAP = "many trajectories leave the map: their ways are drawn on it all the same, so this release misplaces them"

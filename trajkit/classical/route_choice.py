@@ -22,7 +22,7 @@ LEAST_M = 500.0  # a trip shorter than this has no detour to speak of
 SPEEDS = np.array([0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.7, 2.2])  # borders of the speed over that of the map
 LEAST, MOST = 0.25, 4.0  # of the cost that the map gives an edge
 POINTS = 32
-STEP = 0.5
+STEP = 0.25
 
 
 @dataclass(frozen=True)
