@@ -68,9 +68,7 @@ class Routes:
     def take(self, index: np.ndarray) -> Routes:
         """Return the routes at ``index`` (integers or a bool mask [n]), in that order."""
         index = np.arange(len(self))[index]
-        counts = self.counts[index]
-        offsets = concatenate_offsets(counts)
-        hops = np.repeat(self.offsets[index] - offsets[:-1], counts) + np.arange(offsets[-1])
+        hops, offsets = ragged_rows(self.offsets, index)
         kept = {name: getattr(self, name)[index] for name in ("source", "target", "cost", "profile")}
         return replace(self, edges=self.edges[hops], offsets=offsets, **kept)
 
@@ -188,6 +186,13 @@ class Router:
             edges = _hops(before, local, target[a:b], concatenate_offsets(counts), graph.indptr, graph.indices, edge_of)
             pieces.append((distance[local, target[a:b]], counts, edges))
         return pieces
+
+
+def ragged_rows(offsets: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (int64 [N], offsets int64 [r + 1]): the entries of the rows ``index`` [r] of a ragged array, and where each row begins."""
+    counts = offsets[index + 1] - offsets[index]
+    begin = concatenate_offsets(counts)
+    return np.repeat(offsets[index] - begin[:-1], counts) + np.arange(begin[-1]), begin
 
 
 def strong_part(edge_nodes: np.ndarray, nodes: int) -> np.ndarray:
