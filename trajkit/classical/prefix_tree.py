@@ -131,7 +131,7 @@ def build_tree(
     check_height(height)
     check_universe(sequences.n_symbols, sequences.n_times)
     widths = [sequences.n_symbols] * height if fanouts is None else list(fanouts)
-    noises = list(noise) if isinstance(noise, list | tuple) else [noise] * height
+    noises: list[TreeNoise] = list(noise) if isinstance(noise, Seq) else [noise] * height
     if not len(widths) == len(noises) == height:
         raise ParameterError(f"{len(noises)} noises and {len(widths)} fanouts for {height} levels: give one a level")
     above, levels, masses = _root(widths[0], sequences.n_times), [], []

@@ -33,7 +33,7 @@ from trajkit.classical.trip_tree import TripGrid, TripTree, count_trips
 from trajkit.grid import Grid
 from trajkit.methods import count_asked, fitted_attribute
 from trajkit.privacy.guarantee import Guarantee
-from trajkit.public_map import PublicMap, read_map
+from trajkit.public_map import PublicMap, from_network, lattice, read_map
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
 from trajkit.route_points import spaced_points
@@ -91,6 +91,34 @@ class RoadModel:
     report: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class RoadLooks:
+    """Everything that is known about the data: noisy trips, starts and ends ``places`` [2, cells] and ``density`` [cells] on the ``fine`` grid
+    with the standard deviation of its ``noise``, and habits."""
+
+    trips: TripTree
+    fine: Grid
+    places: np.ndarray
+    density: np.ndarray
+    noise: float
+    habits: Habits
+
+
+def take_looks(trajs: Trajectories, router: Router, looks: Looks, config: RoadCountsConfig) -> RoadLooks:
+    """Take every look of the module's list; nothing else of the method sees ``trajs``."""
+    shares = parts(looks.budget, config.split)
+    bounds = geo.box_xy(trajs.meta.box, trajs.meta.crs)
+    grid = TripGrid(bounds, config.coarse, config.halvings, config.bands if trajs.t is not None else 1)
+    starts, ends = trajs.xy[trajs.starts], trajs.xy[trajs.ends]
+    trips = count_trips(grid, starts, ends, hours_of(trajs), looks, epsilon=shares[0])
+    side = config.fine or int(np.clip(np.sqrt(max(trips.total, 1.0) * config.epsilon) / 8, 8, 64))
+    fine = Grid(bounds, side, side)
+    places = looks.counts("starts and ends", end_counts(fine, starts, ends), epsilon=shares[1], sensitivity=2)
+    density = looks.weights("density", density_weights(trajs, AdaptiveGrid.uniform(bounds, side)), epsilon=shares[2])
+    noise = np.sqrt(2) * looks.taken[-1].scale / WEIGHT
+    return RoadLooks(trips, fine, places, density, float(noise), look_at_habits(trajs, router, looks, shares[3]))
+
+
 class RoadCounts:
     """See the module."""
 
@@ -111,67 +139,40 @@ class RoadCounts:
         router = Router(public.network)
         looks = Looks(c.epsilon, seed=seed, stream="road_counts", source=c.noise, records=c.trips_per_user)
         seen = train if c.trips_per_user is None else capped(train, c.trips_per_user, seed)
-        shares = parts(looks.budget, c.split)
-        bounds = geo.box_xy(train.meta.box, train.meta.crs)
-        grid = TripGrid(bounds, c.coarse, c.halvings, c.bands if seen.t is not None else 1)
-        starts, ends = seen.xy[seen.starts], seen.xy[seen.ends]
-        trips = count_trips(grid, starts, ends, hours_of(seen), looks, epsilon=shares[0])
-        fine = Grid(bounds, *[self._fine(trips.total)] * 2)
-        places = looks.counts("starts and ends", end_counts(fine, starts, ends), epsilon=shares[1], sensitivity=2)
-        density = looks.weights(
-            "density", density_weights(seen, AdaptiveGrid.uniform(bounds, fine.nx)), epsilon=shares[2]
-        )
-        scale = looks.taken[-1].scale / WEIGHT
-        habits = look_at_habits(seen, router, looks, shares[3])
-        weights = [at_nodes(router, fine, norm_sub(x)) for x in places]
-        choice = self._choice(router, trips, weights, fine, density, np.sqrt(2) * scale, habits, seed)
+        taken = take_looks(seen, router, looks, c)
+        weights = [at_nodes(router, taken.fine, norm_sub(x)) for x in taken.places]
+        choice = self._choice(router, taken, weights, seed)
         self.model_ = RoadModel(
             meta=public_meta(train.meta),
             router=router,
-            trips=trips,
+            trips=taken.trips,
             starts=weights[0],
             ends=weights[1],
             choice=choice,
             guarantee=looks.guarantee("road_counts", public=[SOUND, public.describe()]),
-            report=_report(public, trips, fine, choice, habits),
+            report=_report(public, taken, choice),
         )
         return self
 
     def _map(self, meta: Meta, roads: RoadNetwork | None) -> PublicMap:
         c = self.config
         if c.map == "lattice" or (c.map == "dataset" and roads is None):
-            return PublicMap.lattice(meta.box, meta.crs, spacing_m=c.lattice_m)
+            return lattice(meta.box, meta.crs, c.lattice_m)
         if c.map == "dataset":
             assert roads is not None
-            return PublicMap.from_network(roads, source=f"the road network that comes with data set {meta.dataset}")
+            return from_network(roads, f"the road network that comes with data set {meta.dataset}")
         return read_map(c.map, meta.crs)
 
-    def _fine(self, trips: float) -> int:
-        """Cells along each side of the fine grid: from the config, or from the noisy number of trips."""
-        if self.config.fine is not None:
-            return self.config.fine
-        return int(np.clip(np.sqrt(max(trips, 1.0) * self.config.epsilon) / 8, 8, 64))
-
-    def _choice(
-        self,
-        router: Router,
-        trips: TripTree,
-        weights: list[np.ndarray],
-        fine: Grid,
-        density: np.ndarray,
-        noise: float,
-        habits: Habits,
-        seed: int,
-    ) -> RouteChoice:
+    def _choice(self, router: Router, taken: RoadLooks, weights: list[np.ndarray], seed: int) -> RouteChoice:
         """Route choice fitted to a sample of trips that share few starts, since a start's shortest-path tree is what costs time."""
         rng = seeds.rng(seed, "sampling", "road_counts", "fit")
-        rectangles, _ = trips.draw(FIT_TRIPS, rng)
+        rectangles, _ = taken.trips.draw(FIT_TRIPS, rng)
         nodes = [drawn_nodes(router, rectangles[:, i], w, rng) for i, w in enumerate(weights)]
         few = rng.choice(nodes[0], size=min(FIT_SOURCES, len(nodes[0])), replace=False)
         _, nearest = cKDTree(router.network.node_xy[few]).query(router.network.node_xy[nodes[0]])
         shared = few[nearest]
         return fit_choice(
-            router, shared, nodes[1], grid=fine, density=density, noise=noise, detour_counts=habits.detour,
+            router, shared, nodes[1], grid=taken.fine, density=taken.density, noise=taken.noise, detour_counts=taken.habits.detour,
             rounds=self.config.rounds, seed=seeds.child_seed(seed, "sampling", "road_counts", "choice"),
         )  # fmt: skip
 
@@ -190,16 +191,16 @@ class RoadCounts:
         return Release(Trajectories.from_fixed(lonlat, meta=model.meta), model.guarantee, dict(model.report))
 
 
-def _report(public: PublicMap, trips: TripTree, fine: Grid, choice: RouteChoice, habits: Habits) -> dict[str, Any]:
+def _report(public: PublicMap, taken: RoadLooks, choice: RouteChoice) -> dict[str, Any]:
     """What a reader wants to know, all of it from noisy or public numbers."""
+    off = taken.habits.off_map_share
     return {
         "map": public.describe(),
-        "junctions": len(public.network.node_xy),
-        "trips by the tree": trips.total,
-        "nodes per level": np.diff(trips.tree.level).tolist(),
-        "fine grid": fine.nx,
+        "trips by the tree": taken.trips.total,
+        "nodes per level": np.diff(taken.trips.tree.level).tolist(),
+        "fine grid": taken.fine.nx,
         "spread of opinions": choice.spread,
         "misfit of the density, by round": [round(m, 4) for m in choice.misfit],
-        "share of trajectories off the map (noisy)": habits.off_map_share,
-        **({"warning": OFF_MAP} if habits.off_map_share > MOST_OFF_MAP else {}),
+        "share of trajectories off the map (noisy)": off,
+        **({"warning": OFF_MAP} if off > MOST_OFF_MAP else {}),
     }

@@ -44,7 +44,8 @@ def look_at_habits(trajs: Trajectories, router: Router, looks: Looks, epsilon: F
         raw |= {"hours of departure": hour_counts(trajs), "speeds": speed_counts(trajs)}
     noisy = [looks.counts(what, counts, epsilon=epsilon / len(raw)) for what, counts in raw.items()]
     nothing = np.zeros(0, dtype=np.int64)
-    return Habits(noisy[0], *(noisy[2:] or [nothing, nothing]), noisy[1])
+    hour, speed = noisy[2:] or (nothing, nothing)
+    return Habits(noisy[0], hour, speed, noisy[1])
 
 
 def ways_m(trajs: Trajectories) -> np.ndarray:
@@ -103,7 +104,9 @@ def end_counts(grid: Grid, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 def capped(trajs: Trajectories, most: int, seed: int) -> Trajectories:
     """At most ``most`` trajectories of each user, those with the smallest hashes of seed and id: who else is there decides nothing."""
-    keys = np.array([child_seed(seed, "sampler", "trips_per_user", str(name)) for name in trajs.traj_ids], dtype=np.int64)
+    keys = np.array(
+        [child_seed(seed, "sampler", "trips_per_user", str(name)) for name in trajs.traj_ids], dtype=np.int64
+    )
     by_user = np.lexsort((keys, trajs.user))
     users = trajs.user[by_user]
     rank = np.arange(len(users)) - np.searchsorted(users, users)

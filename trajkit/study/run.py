@@ -148,6 +148,7 @@ class Run:
             "test": self.fold.test,
             "checkpoint": self.folder / "checkpoint.pt",
             "prefixes": prefixes,
+            "roads": self.roads,
             "progress": progress,
         }
         try:
