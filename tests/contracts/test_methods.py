@@ -52,6 +52,7 @@ TINY: dict[str, dict[str, Any]] = {
     "privtrace": {"length": 8},
     "adatrace": {"length": 8},
     "flat": {"length": 8, "cells": 4},
+    "road_counts": {"length": 8, "epsilon": 20.0, "lattice_m": 3000.0, "coarse": 2, "halvings": 1, "rounds": 1},
 }
 # further forms of a method that obey the same laws: name -> (method, parameters)
 CONDITIONS: dict[str, dict[str, Any]] = {
