@@ -33,7 +33,7 @@ from trajkit.classical.trip_tree import TripGrid, TripTree, count_trips
 from trajkit.grid import Grid
 from trajkit.methods import count_asked, fitted_attribute
 from trajkit.privacy.guarantee import Guarantee
-from trajkit.public_map import PublicMap, from_network, lattice, read_map
+from trajkit.public_map import PublicMap, from_network, lattice, read_map, without_streets
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
 from trajkit.route_points import spaced_points
@@ -51,7 +51,7 @@ class RoadCountsConfig(ClassicalConfig):
 
     ``coarse``, ``halvings``: see `TripGrid`; ``bands``: of the day, 1 looks at no times. ``fine``: cells along each side for starts, ends and density;
     null: sqrt(noisy trips x epsilon) / 8, 8 to 64. ``split``: see the module. ``trips_per_user``: bounds what a user adds, and makes the user the
-    unit of privacy. ``rounds``: of the fit of edge costs.
+    unit of privacy. ``rounds``: of the fit of edge costs. ``removed_streets``: share of the streets that the map is made to lack, for studies of a wrong map.
     """
 
     map: str = "dataset"
@@ -62,6 +62,7 @@ class RoadCountsConfig(ClassicalConfig):
     split: tuple[float, float, float, float] = (0.5, 0.15, 0.25, 0.1)
     trips_per_user: int | None = Field(None, ge=1)
     rounds: int = Field(6, ge=0, le=50)
+    removed_streets: float = Field(0.0, ge=0, lt=1)
     lattice_m: float = Field(LATTICE_M, gt=0, allow_inf_nan=False)
 
     @field_validator("split", mode="before")
@@ -157,11 +158,15 @@ class RoadCounts:
     def _map(self, meta: Meta, roads: RoadNetwork | None) -> PublicMap:
         c = self.config
         if c.map == "lattice" or (c.map == "dataset" and roads is None):
-            return lattice(meta.box, meta.crs, c.lattice_m)
-        if c.map == "dataset":
+            public = lattice(meta.box, meta.crs, c.lattice_m)
+        elif c.map == "dataset":
             assert roads is not None
-            return from_network(roads, f"the road network that comes with data set {meta.dataset}")
-        return read_map(c.map, meta.crs)
+            public = from_network(roads, f"the road network that comes with data set {meta.dataset}")
+        else:
+            public = read_map(c.map, meta.crs)
+        if c.removed_streets > 0:
+            return without_streets(public, c.removed_streets, seeds.rng(0, "data", "removed_streets"))
+        return public
 
     def _choice(self, router: Router, taken: RoadLooks, weights: list[np.ndarray], seed: int) -> RouteChoice:
         """Route choice fitted to a sample of trips that share few starts, since a start's shortest-path tree is what costs time."""

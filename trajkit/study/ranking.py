@@ -24,7 +24,9 @@ REGIMES = (
     ("plain", "plain"),
     ("clipped", "clipped"),
     ("private, epsilon 10", "private"),
+    ("private, epsilon 3", "private-epsilon-3.0"),
     ("private, epsilon 1", "private-epsilon-1.0"),
+    ("private, epsilon 0.3", "private-epsilon-0.3"),
     ("plain, a tenth of the data", "plain-small"),
     ("private, epsilon 10, a tenth of the data", "private-small"),
 )
