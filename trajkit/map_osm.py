@@ -43,7 +43,8 @@ def graphml_tables(path: Path) -> MapTables:
     edge_table = _needed(path, pd.DataFrame(edges), ["from", "to"], "edges")
     if "geometry" in edge_table:
         text = edge_table["geometry"]
-        lines = shapely.from_wkt(text.where(text.notna(), None).to_numpy(dtype=object), on_invalid="ignore")
+        wkt = text.astype(object).where(text.notna(), None).to_numpy(dtype=object)
+        lines = shapely.from_wkt(wkt, on_invalid="ignore")
         edge_rows.refuse(
             shapely.is_missing(lines) & text.notna(), text, "the geometry is not WKT", "correct the geometry"
         )

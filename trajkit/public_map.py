@@ -86,10 +86,10 @@ def from_network(network: RoadNetwork, source: str) -> PublicMap:
     """
     k = len(network.node_xy)
     wrong = ((network.edge_nodes < 0) | (network.edge_nodes >= k)).any(axis=1)
-    wrong |= ~(np.isfinite(network.travel_time_s) & (network.speed_mps > 0))
+    wrong |= ~(np.isfinite(network.length_m) & np.isfinite(network.speed_mps) & (network.speed_mps > 0))
     if wrong.any():
         raise DataContractError(
-            f"{wrong.sum()} edge(s) of the map have no valid nodes or speed, the first is {int(np.argmax(wrong))}: "
+            f"{wrong.sum()} edge(s) of the map have no valid nodes, length or speed, the first is {int(np.argmax(wrong))}: "
             "see RoadNetwork.checks, correct or drop them"
         )
     inside = strong_part(network.edge_nodes, k) if len(network) else np.zeros(k, dtype=bool)
