@@ -47,6 +47,7 @@ METHODS: dict[str, str] = {
     "privtrace": "trajkit.classical.privtrace:PrivTrace",
     "adatrace": "trajkit.classical.adatrace:AdaTrace",
     "flat": "trajkit.classical.flat:Flat",
+    "private_evolution": "trajkit.classical.private_evolution:PrivateEvolution",
 }
 
 
