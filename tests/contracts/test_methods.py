@@ -90,7 +90,10 @@ FORMS |= {
     "privtrace, published": ("privtrace", {"length": 8, "variant": "published", "decimals": 2}),
     "privtrace, epsilon 0.01": ("privtrace", {"length": 8, "epsilon": 0.01}),
     "adatrace, epsilon 100": ("adatrace", {"length": 8, "epsilon": 100.0, "trips": 12}),
-    "private_evolution, epsilon 0.1": ("private_evolution", {"length": 8, "epsilon": 0.1, "population": 3, "rounds": 1}),
+    "private_evolution, epsilon 0.1": (
+        "private_evolution",
+        {"length": 8, "epsilon": 0.1, "population": 3, "rounds": 1},
+    ),
 }
 EVERY = pytest.mark.parametrize("name", [*METHODS, *FORMS])
 

@@ -46,7 +46,7 @@ class Embedding:
         low = np.array(self.bounds[:2])
         weights = np.ones((self.points, 1))
         weights[[0, -1]] = math.sqrt(self.end_weight)
-        return ((xy - low) / self.longer_side * weights).reshape(len(xy), -1)
+        return ((xy - low) / self.longer_side * weights).reshape(len(xy), 2 * self.points)
 
     def of(self, trajs: Trajectories) -> np.ndarray:
         """float64 [n, 2 * points] of private trajectories; a row depends on its own trajectory only."""
