@@ -1,6 +1,10 @@
-"""Toy sets shared by the tests: a small public box around Porto, and smooth random walks in it."""
+"""Toy sets shared by the tests: a small public box around Porto, smooth random walks in it; and what hangs on an object."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,3 +30,24 @@ def from_metres(xy: list[list[tuple[float, float]]]) -> Trajectories:
     array = np.array(xy, dtype=np.float64)
     lonlat = unproject(array.reshape(-1, 2) + ORIGIN, META.crs).reshape(array.shape)
     return Trajectories.from_fixed(lonlat, meta=META)
+
+
+def reached(thing: Any, seen: set[int]) -> Iterator[Any]:
+    """Everything that hangs on ``thing``, to look for what must not: attributes, items, entries, and the arrays behind views."""
+    if id(thing) in seen:
+        return
+    seen.add(id(thing))
+    yield thing
+    inner: list[Any] = []
+    if isinstance(thing, dict):
+        inner = [*thing.keys(), *thing.values()]
+    elif isinstance(thing, (list, tuple, set)):
+        inner = list(thing)
+    elif hasattr(thing, "__dict__"):
+        inner = list(vars(thing).values())
+    if is_dataclass(thing) and not isinstance(thing, type):
+        inner += [getattr(thing, f.name) for f in fields(thing)]
+    if isinstance(thing, np.ndarray) and thing.base is not None:
+        inner.append(thing.base)
+    for x in inner:
+        yield from reached(x, seen)

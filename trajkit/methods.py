@@ -48,6 +48,7 @@ METHODS: dict[str, str] = {
     "adatrace": "trajkit.classical.adatrace:AdaTrace",
     "flat": "trajkit.classical.flat:Flat",
     "road_counts": "trajkit.classical.road_counts:RoadCounts",
+    "private_evolution": "trajkit.classical.private_evolution:PrivateEvolution",
 }
 
 

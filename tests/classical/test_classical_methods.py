@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 import pytest
-from toys import META, from_metres, walks
+from toys import META, from_metres, reached, walks
 
 from trajkit import metrics
 from trajkit.classical.looks import Looks
@@ -68,34 +66,13 @@ def test_an_empty_set_is_refused_by_its_name(name: str) -> None:
         make_method(name).fit(walks(2, 3, 0).take(np.zeros(0, dtype=np.int64)), seed=0)
 
 
-def _reached(thing: Any, seen: set[int]) -> Iterator[Any]:
-    """Everything that hangs on ``thing``."""
-    if id(thing) in seen:
-        return
-    seen.add(id(thing))
-    yield thing
-    inner: list[Any] = []
-    if isinstance(thing, dict):
-        inner = [*thing.keys(), *thing.values()]
-    elif isinstance(thing, (list, tuple, set)):
-        inner = list(thing)
-    elif hasattr(thing, "__dict__"):
-        inner = list(vars(thing).values())
-    if is_dataclass(thing) and not isinstance(thing, type):
-        inner += [getattr(thing, f.name) for f in fields(thing)]
-    if isinstance(thing, np.ndarray) and thing.base is not None:
-        inner.append(thing.base)
-    for x in inner:
-        yield from _reached(x, seen)
-
-
 @EVERY
 def test_after_fit_nothing_private_is_left(name: str) -> None:
     train = walks(60, 12, 0).with_meta(steps=({"step": "secret count", "trajectories_in": 61},))
     private = np.concatenate([train.lonlat.ravel(), train.xy.ravel()])
     method = make_method(name, length=6).fit(train, seed=0)
     method.release(3, seed=0)
-    for thing in _reached(method, set()):
+    for thing in reached(method, set()):
         assert not isinstance(thing, (Trajectories, Paths, Looks, np.random.Generator))
         if isinstance(thing, np.ndarray) and thing.dtype.kind == "f":
             assert not np.isin(thing, private).any()

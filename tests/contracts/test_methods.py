@@ -53,6 +53,7 @@ TINY: dict[str, dict[str, Any]] = {
     "adatrace": {"length": 8},
     "flat": {"length": 8, "cells": 4},
     "road_counts": {"length": 8, "epsilon": 20.0, "lattice_m": 3000.0, "coarse": 2, "halvings": 1, "rounds": 1},
+    "private_evolution": {"length": 8, "population": 40, "rounds": 2},
 }
 # further forms of a method that obey the same laws: name -> (method, parameters)
 CONDITIONS: dict[str, dict[str, Any]] = {
@@ -90,6 +91,10 @@ FORMS |= {
     "privtrace, published": ("privtrace", {"length": 8, "variant": "published", "decimals": 2}),
     "privtrace, epsilon 0.01": ("privtrace", {"length": 8, "epsilon": 0.01}),
     "adatrace, epsilon 100": ("adatrace", {"length": 8, "epsilon": 100.0, "trips": 12}),
+    "private_evolution, epsilon 0.1": (
+        "private_evolution",
+        {"length": 8, "epsilon": 0.1, "population": 3, "rounds": 1},
+    ),
 }
 EVERY = pytest.mark.parametrize("name", [*METHODS, *FORMS])
 

@@ -23,13 +23,16 @@ UNIT = "trajectory"
 ADJACENCY = "add-remove"
 WEIGHT = 1 << 20  # fixed-point units in which fractions of a trajectory are counted
 ONE_TRAJECTORY = "one trajectory is protected; a person with several of them is protected less"
-ASSUMPTIONS = (
+SHARED_ASSUMPTIONS = (  # of every method that adds noise to counts of trajectories
     "the box is public and was not computed from the data",
     "hyper-parameters are not accounted: they must be chosen on other data",
     ONE_TRAJECTORY,
+)
+ASSUMPTIONS = (
+    *SHARED_ASSUMPTIONS,
     "who replaces one trajectory by another moves the counts twice: under replace-one epsilon is twice as large",
 )
-KEYED = "Laplace noise comes from a pseudo-random generator (not cryptographic) keyed with operating-system entropy"
+KEYED = "{noise} noise comes from a pseudo-random generator (not cryptographic) keyed with operating-system entropy"
 SECRET_SEED = "the noise can be recomputed by whoever knows the seed: no release of this run may leave"
 
 
@@ -141,7 +144,7 @@ class Looks:
             ]
         }
         rng = RNG_OS if self.source == "os" else RNG_SEEDED
-        keyed = [KEYED] if self.mechanism == "laplace" else []
+        keyed = [KEYED.format(noise="Laplace")] if self.mechanism == "laplace" else []
         return Guarantee(
             holds=True,
             kind="dp",

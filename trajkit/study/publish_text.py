@@ -17,7 +17,9 @@ MAPS = {"": "the data set's own map", "-map-removed": "a tenth of its streets re
 
 def settings(study: StudyResults) -> list[Setting]:
     """The private settings, from the largest epsilon down."""
-    return [s for s in all_settings(study.runs["cell"]) if s.private and s.protocol == "matched" and "tenth" not in s.regime]
+    return [
+        s for s in all_settings(study.runs["cell"]) if s.private and s.protocol == "matched" and "tenth" not in s.regime
+    ]
 
 
 def picks(study: StudyResults) -> list[tuple[Setting, Pick]]:
@@ -48,7 +50,12 @@ def answer(study: StudyResults) -> str:
         return "**No run is complete, so there is no answer yet.** The reasons are listed under *Runs that failed*."
     found = [(s, p) for s, p in picks(study) if p.model]
     if not found:
-        return "\n\n".join(["No private setting of this study holds two methods, so there is nothing to pick.", *claims_in_words(study)])
+        return "\n\n".join(
+            [
+                "No private setting of this study holds two methods, so there is nothing to pick.",
+                *claims_in_words(study),
+            ]
+        )
     plain = best_plain(study)
     said = "; ".join(f"{s.name.removeprefix('private, ')}: **{label(str(p.model))}** ({p.sure})" for s, p in found)
     scale = (
@@ -67,7 +74,11 @@ def _in_words(study: StudyResults, setting: Setting, p: Pick, plain: str | None)
         ratios = [f"{m} {_mean(study, cell, m):.3f} against {_mean(study, plain, m):.3f}" for m in PRIMARY]
         text += f" Against the best deep generator without privacy (*{plain}*): {', '.join(ratios)}."
     others = _better_elsewhere(study, setting, str(p.model))
-    text += f" Descriptively, another release has a lower error in {others}." if others else " No other release has a lower mean error in any metric."
+    text += (
+        f" Descriptively, another release has a lower error in {others}."
+        if others
+        else " No other release has a lower mean error in any metric."
+    )
     return text + ("" if p.usable else " Even it is closer to no information than to real data on a primary metric.")
 
 
@@ -126,5 +137,8 @@ def shown(study: StudyResults) -> dict[str, Trajectories | None]:
 def families() -> pd.DataFrame:
     """What each contestant is."""
     kinds = {**dict.fromkeys(MODELS, "deep generator, DP-SGD"), **dict.fromkeys(CLASSICAL, "noisy counts")}
-    kinds |= {"road_counts": "noisy counts, drawn on the public road map", "private_evolution": "noisy votes for public candidates"}
+    kinds |= {
+        "road_counts": "noisy counts, drawn on the public road map",
+        "private_evolution": "noisy votes for public candidates",
+    }
     return pd.DataFrame([{"method": CONTESTANTS[m], "kind": k} for m, k in kinds.items()])

@@ -1,0 +1,29 @@
+"""Noisy votes of Private Evolution, round by round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from trajkit.viz.plots import FAINT, finished
+
+
+def noisy_votes(report: dict[str, Any]) -> Figure:
+    """Draw the noisy votes of the candidates of each round against their rank, largest first; grey is one standard deviation of the noise.
+
+    ``report`` as `trajkit.classical.private_evolution` makes it: everything drawn comes from noisy votes. Were nobody there, all rounds
+    would look alike and reach a few standard deviations; where the votes gather, the left ends rise from round to round.
+    """
+    rounds, sigma = report["rounds"], report["sigma"]
+    fig, ax = plt.subplots(figsize=(6.4, 3.9), layout="constrained")
+    ax.axhspan(-sigma, sigma, color=FAINT, alpha=0.25, lw=0)
+    for row, colour in zip(rounds, sns.color_palette("flare", len(rounds)), strict=True):
+        ax.plot(row["rank"], row["noisy votes"], color=colour, lw=1.4, label=f"round {row['round']}")
+    ax.set(xscale="log", xlabel="rank of the candidate", ylabel="noisy votes")
+    ax.set_yscale("symlog", linthresh=max(sigma, 1.0))
+    if len(rounds) <= 12:
+        ax.legend(frameon=False, fontsize=8)
+    return finished(fig)
