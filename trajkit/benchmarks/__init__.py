@@ -15,6 +15,7 @@ PARTS: tuple[str, ...] = (
     "trajkit.benchmarks.patterns:rows",
     "trajkit.benchmarks.prefix_tree:rows",
     "trajkit.benchmarks.city:rows",
+    "trajkit.benchmarks.routing:rows",
     "trajkit.benchmarks.classical:rows",
 )
 
