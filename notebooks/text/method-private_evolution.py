@@ -21,7 +21,8 @@
 # gets Gaussian noise, on every candidate, voted for or not. Candidates drawn by their noisy votes stay, and variations of them, smaller
 # from round to round, take the places of the others. What is released are variations of the last population, in proportion to its noisy
 # votes. One trajectory is one vote a round, and all rounds together spend epsilon at delta. Box, generator, embedding and all parameters are
-# public; nothing else about the data is used, so what this method reaches, noisy votes and straight lines suffice for.
+# public; nothing else about the data is used, so what this method reaches, noisy votes and straight lines suffice for. A small set like the
+# one below needs a small population: votes spread over many candidates drown in the noise.
 
 # %% tags=["parameters"]
 dataset = "city"
@@ -33,7 +34,7 @@ train_size = None
 seed = 0
 length = 64
 n_release = 200
-parameters = {"epsilon": 1.0}
+parameters = {"epsilon": 10.0, "population": 200}
 evaluation = {}
 run_dir = ""
 
@@ -72,8 +73,9 @@ release.guarantee.in_words()
 pd.DataFrame(release.report["rounds"]).drop(columns=["rank", "noisy votes"])
 
 # %% [markdown]
-# Noisy votes by rank, a line a round; in the grey band is what noise alone does to most candidates. The first round's votes say how the data
-# lie among random trips, the later ones how far the population has moved there. All of it is noisy, and covered by the guarantee.
+# Noisy votes by rank, a line a round; the grey band is one standard deviation of the noise. In the first round few random candidates lie
+# near the data and get many votes; later the votes are spread more evenly over more candidates that came to lie there. All of it is noisy
+# and covered by the guarantee.
 
 # %%
 noisy_votes(release.report)

@@ -28,7 +28,7 @@ from trajkit.trajectories import Trajectories
 from trajkit.viz.votes import noisy_votes
 
 BOUNDS = box_xy(META.box, META.crs)
-SMALL = {"length": 6, "population": 60, "rounds": 3}
+SMALL = {"length": 6, "population": 60, "rounds": 3, "embedding_points": 8}
 
 
 def fitted(train: Trajectories, *, seed: int = 0, **parameters: Any) -> PrivateEvolution:

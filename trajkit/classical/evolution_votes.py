@@ -15,7 +15,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from trajkit import seeds
-from trajkit.classical.looks import KEYED, SECRET_SEED, SHARED_ASSUMPTIONS, UNIT
+from trajkit.classical.looks import ADJACENCY, KEYED, SECRET_SEED, SHARED_ASSUMPTIONS, UNIT
 from trajkit.classical.simulators import Bounds
 from trajkit.errors import PrivacyAccountingError
 from trajkit.geo import project
@@ -24,7 +24,6 @@ from trajkit.privacy.guarantee import RNG_OS, RNG_SEEDED, TRAINING, Guarantee, P
 from trajkit.privacy.mechanisms import Gaussian
 from trajkit.trajectories import Trajectories
 
-ADJACENCY = "add-remove"
 REPLACING = "who replaces one trajectory by another moves two entries of each round's votes: under replace-one mu is sqrt(2) times as large"
 
 

@@ -38,20 +38,22 @@ class PrivateEvolutionConfig(ClassicalConfig):
     simulated city (seed 1001, which no study uses) at epsilon 1, 3 and 10.
 
     ``delta`` is a fixed number, since the usual n^-1.1 would make n public; lower it for sets of 100,000 trajectories and more.
-    ``rounds``: histograms of votes. ``population``: candidates in each. ``variations``: candidates that take the places of each draw of a
-    winner beside the winner itself. ``degree``: how far the first variations move places, as a share of the longer side of the box;
-    each round moves them ``shrink`` times as far as the one before, and so does each release. ``threshold``: standard deviations of the
-    noise that are taken off the noisy votes before winners are drawn. ``embedding_points``, ``end_weight``: see `Embedding`.
+    ``rounds``: histograms of votes. ``population``: candidates in each; where far fewer than sigma trajectories come to a candidate
+    (the guarantee states sigma), most votes are noise, and a smaller population does better. ``variations``: candidates that take the
+    places of each draw of a winner beside the winner itself. ``degree``: how far the first variations move places, as a share of the
+    longer side of the box; each round moves them ``shrink`` times as far as the one before, and so does each release. ``threshold``:
+    standard deviations of the noise that are taken off the noisy votes before winners are drawn. ``embedding_points``, ``end_weight``:
+    see `Embedding`.
     """
 
     delta: float = Field(1e-5, gt=0, lt=1)
-    rounds: int = Field(6, ge=1, le=1000)
-    population: int = Field(2000, ge=2)
-    variations: int = Field(3, ge=1)
+    rounds: int = Field(4, ge=1, le=1000)
+    population: int = Field(3000, ge=2)
+    variations: int = Field(2, ge=1)
     degree: float = Field(0.1, gt=0, le=1)
     shrink: float = Field(0.6, gt=0, le=1)
     threshold: float = Field(1.0, ge=0, allow_inf_nan=False)
-    embedding_points: int = Field(8, ge=2)
+    embedding_points: int = Field(12, ge=2)
     end_weight: float = Field(2.0, gt=0, allow_inf_nan=False)
 
 

@@ -14,8 +14,9 @@ from trajkit.viz.plots import FAINT, finished
 def noisy_votes(report: dict[str, Any]) -> Figure:
     """Draw the noisy votes of the candidates of each round against their rank, largest first; grey is one standard deviation of the noise.
 
-    ``report`` as `trajkit.classical.private_evolution` makes it: everything drawn comes from noisy votes. Were nobody there, all rounds
-    would look alike and reach a few standard deviations; where the votes gather, the left ends rise from round to round.
+    ``report`` as `trajkit.classical.private_evolution` makes it: everything drawn comes from noisy votes. Were nobody there, all lines
+    would look alike and end within a few standard deviations. Where there are data, the first round gives many votes to the few random
+    candidates near them, and later rounds spread them more evenly over more candidates that came to lie there.
     """
     rounds, sigma = report["rounds"], report["sigma"]
     fig, ax = plt.subplots(figsize=(6.4, 3.9), layout="constrained")
