@@ -46,7 +46,7 @@ def test_deep_can_win_too_and_holm_runs_over_both_epsilons(tmp_path: Path, monke
     table = classical_text.duel_table(s)
     assert len(table) == 4 and set(table["setting"]) == {"private, epsilon 10", "private, epsilon 1"}
     assert (table["p (Holm)"] >= 0).all()
-    assert "private, epsilon 1: the **VAE** ahead of the AdaTrace (not sure" in classical_text.answer(s)
+    assert "private, epsilon 1: the **VAE** ahead of AdaTrace (not sure" in classical_text.answer(s)
 
 
 def test_one_family_or_no_run_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from trajkit.trajectories import Trajectories
 
 UNTESTED = pd.DataFrame(columns=["setting", "a", "b", "p", "better"])  # the best of a family needs no test within it
 PUBLISHED = "privtrace-published-private"
+PROPER = ("privtrace", "adatrace", "flat", "road_counts", "private_evolution")
 FAMILIES = {"deep": tuple(MODELS), "classical": tuple(CLASSICAL)}
 
 
@@ -121,6 +122,12 @@ def answer(study: StudyResults) -> str:
     return "\n\n".join([_in_short(study, found), scale, *(_in_words(study, d) for d in found), *claims_in_words(study)])
 
 
+def named(contestant: str, *, bold: bool = False) -> str:
+    """The contestant in a sentence, with an article where it is not a name of its own."""
+    words = label(contestant)
+    return ("" if contestant in PROPER else "the ") + (f"**{words}**" if bold else words)
+
+
 def _means(study: StudyResults, d: Duel, contestant: str, metrics: tuple[str, ...]) -> dict[str, float]:
     own = d.setting.only(c for c in (d.deep, d.classical) if c)
     means = {m: values_of(study.results, own, m) for m in metrics}  # over the folds that both have completed
@@ -135,7 +142,7 @@ def _in_short(study: StudyResults, found: list[Duel]) -> str:
             (d.classical, d.deep) if sum(classical.values()) <= sum(deep.values()) else (d.deep, d.classical)
         )
         said.append(
-            f"{d.setting.name}: the **{label(str(first))}** ahead of the {label(str(second))} ({_sure(d, str(first))})"
+            f"{d.setting.name}: {named(str(first), bold=True)} ahead of {named(str(second))} ({_sure(d, str(first))})"
         )
     return f"**In short**: {'; '.join(said)}."
 
@@ -148,7 +155,7 @@ def _sure(d: Duel, leader: str) -> str:
     if not won and not lost:
         return "not sure: no difference survives the adjustment for the number of tests"
     said = [f"clearly in {' and '.join(won)}"] if won else []
-    said += [f"but the {label(d.other(leader))} is clearly better in {' and '.join(lost)}"] if lost else []
+    said += [f"but {named(d.other(leader))} is clearly better in {' and '.join(lost)}"] if lost else []
     return ", ".join(said)
 
 
@@ -164,7 +171,7 @@ def _in_words(study: StudyResults, d: Duel) -> str:
     leads = {deep: [m for m in both if a[m] < b[m]], classical: [m for m in both if b[m] < a[m]]}
     text = f"**{d.setting.name[0].upper()}{d.setting.name[1:]}**: the best deep generator against the best classical synthesizer, {' against '.join(figures)}."
     text += " Over all metrics, descriptively: " + "; ".join(
-        f"the {label(name)} has the lower error in {len(found)} of {len(both)} ({', '.join(found) or 'none'})"
+        f"{named(name)} has the lower error in {len(found)} of {len(both)} ({', '.join(found) or 'none'})"
         for name, found in leads.items()
     )
     return text + "." + _seconds(study, d)
