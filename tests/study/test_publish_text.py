@@ -1,0 +1,66 @@
+"""What would we publish: picks at each epsilon, the cost of privacy, wrong maps, and what is said where something is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made import baselines, study
+
+from trajkit.study import publish_text
+from trajkit.study.results import StudyResults
+
+PRIVATE = {"parameters": {"regime": "private", "epsilon": 10.0}}
+PLAIN = {"parameters": {"regime": "plain"}}
+OFF = {"report": {"share of trajectories off the map (noisy)": 0.25}}
+
+
+def made_study(folder: Path, monkeypatch: pytest.MonkeyPatch, **cells: Any) -> StudyResults:
+    facts = {
+        "gan-plain-long": {"rescaled": [0.1, 0.12, 0.11], **PLAIN},
+        "vae-plain": {"rescaled": [0.3, 0.32, 0.31], **PLAIN},
+        "gan-private": {"rescaled": [0.2, 0.22, 0.21], **PRIVATE},
+        "road_counts-private": {"rescaled": [0.02, 0.03, 0.025], **PRIVATE, **OFF},
+        "road_counts-private-map-lattice": {"rescaled": [0.2, 0.2, 0.2], **PRIVATE, **OFF},
+        "gan-private-epsilon-0.3": {"rescaled": [0.5, 0.5, 0.6], **PRIVATE},
+        "flat-private-epsilon-0.3": {"rescaled": [0.9, 0.5, 0.7], **PRIVATE},
+        **cells,
+    }
+    return StudyResults(study(folder, monkeypatch, {**baselines(3), **facts}, claims=[]))
+
+
+def test_the_pick_at_each_epsilon_is_compared_with_the_best_plain_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s = made_study(tmp_path, monkeypatch)
+    assert publish_text.best_plain(s) == "gan-plain-long"
+    assert [(x.name, p.model) for x, p in publish_text.picks(s)] == [
+        ("private, epsilon 10", "road_counts"), ("private, epsilon 0.3", "gan"),
+    ]  # fmt: skip
+    text = publish_text.answer(s)
+    assert "epsilon 10: **road counts** (clear)" in text and "epsilon 0.3: **GAN** (not clear)" in text
+    assert "SWD 0.025 against 0.110" in text and "No other release has a lower mean error" in text
+    cost = publish_text.cost_of_privacy(s)
+    assert len(cost) == 4 and cost["over gan-plain-long"].iloc[0] < 1 < cost["over real data"].iloc[0]
+
+
+def test_a_lattice_is_a_map_of_its_own_and_no_contestant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    s = made_study(tmp_path, monkeypatch)
+    table = publish_text.wrong_maps(s)
+    assert (
+        list(table["map"]) == ["the data set's own map", "a lattice"] and (table["off the map (noisy)"] == 0.25).all()
+    )
+    assert table["SWD"].tolist() == pytest.approx([0.025, 0.2])
+    assert not any("map-lattice" in c for x in publish_text.settings(s) for c in x.cells.values())
+
+
+def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    none = StudyResults(study(tmp_path, monkeypatch, {"gan-private": {"rescaled": ["missing"], **PRIVATE}}))
+    assert "No run is complete" in publish_text.answer(none) and publish_text.best_plain(none) is None
+    assert not len(publish_text.cost_of_privacy(none)) and not len(publish_text.wrong_maps(none))
+
+
+def test_every_contestant_is_of_some_kind() -> None:
+    table = publish_text.families().set_index("method")["kind"]
+    assert "public road map" in table["road counts"] and "deep" in table["GAN"] and "noisy counts" in table["PrivTrace"]
