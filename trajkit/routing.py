@@ -126,6 +126,22 @@ class Router:
         costs = base * random.lognormal(0.0, spread, (profiles, len(base)))
         return self._choose(source, target, costs, random.integers(0, profiles, len(source)))
 
+    def routes_under(self, sources: np.ndarray, targets: np.ndarray, costs: np.ndarray, profile: np.ndarray) -> Routes:
+        """Return the cheapest route of each pair under ``costs[profile[i]]``; costs float64 [k, m], profile int64 [n] below k.
+
+        Raises ParameterError as `routes` does, and for a profile that is not there.
+        """
+        source, target, which = self._nodes("sources", sources), self._nodes("targets", targets), np.asarray(profile)
+        if not len(source) == len(target) == len(which):
+            raise ParameterError(
+                f"{len(source)} sources, {len(target)} targets, {len(which)} profiles: give one of each"
+            )
+        if len(which) and not (which.min() >= 0 and which.max() < len(costs)):
+            raise ParameterError(
+                f"profiles reach from {which.min()} to {which.max()}, but there are {len(costs)} costs"
+            )
+        return self._choose(source, target, np.stack([self._costs(c) for c in costs]), which.astype(np.int64))
+
     def edge_flows(self, routes: Routes, weights: np.ndarray | None = None) -> np.ndarray:
         """Return float64 [m]: how many routes drive each edge, each counted ``weights`` [n] times (1 by default)."""
         each = np.ones(len(routes)) if weights is None else np.asarray(weights, dtype=np.float64)

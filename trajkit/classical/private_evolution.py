@@ -23,11 +23,13 @@ from trajkit.baselines import public_meta
 from trajkit.classical.cleaning import SOUND, checked_training_set, norm_sub, shares_of
 from trajkit.classical.config import ClassicalConfig
 from trajkit.classical.evolution_votes import Embedding, NoisyVotes, votes
-from trajkit.classical.simulators import Candidates, PublicPaths, Simulator
+from trajkit.classical.road_simulator import RoadSimulator, chosen_map
+from trajkit.classical.simulators import Bounds, Candidates, PublicPaths, Simulator
 from trajkit.geo import box_xy, unproject
 from trajkit.methods import count_asked, fitted_attribute
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.release import Release
+from trajkit.roads import RoadNetwork
 from trajkit.trajectories import Meta, Trajectories
 
 RANKS = 40  # noisy votes of a round are reported at so many ranks
@@ -43,7 +45,8 @@ class PrivateEvolutionConfig(ClassicalConfig):
     places of each draw of a winner beside the winner itself. ``degree``: how far the first variations move places, as a share of the
     longer side of the box; each round moves them ``shrink`` times as far as the one before, and so does each release. ``threshold``:
     standard deviations of the noise that are taken off the noisy votes before winners are drawn. ``embedding_points``, ``end_weight``:
-    see `Embedding`.
+    see `Embedding`. ``map``: null draws candidates in the empty box (`PublicPaths`), "dataset" on the data set's public road network (a
+    lattice of ``lattice_m`` where it has none), "lattice", or a map file (`road_simulator.RoadSimulator`).
     """
 
     delta: float = Field(1e-5, gt=0, lt=1)
@@ -55,6 +58,8 @@ class PrivateEvolutionConfig(ClassicalConfig):
     threshold: float = Field(1.0, ge=0, allow_inf_nan=False)
     embedding_points: int = Field(12, ge=2)
     end_weight: float = Field(2.0, gt=0, allow_inf_nan=False)
+    map: str | None = None
+    lattice_m: float = Field(250.0, gt=0, allow_inf_nan=False)
 
 
 @dataclass(frozen=True)
@@ -79,12 +84,15 @@ class PrivateEvolution:
     def __init__(self, config: PrivateEvolutionConfig, simulator: Simulator[Any] | None = None) -> None:
         self.config, self.simulator = config, simulator
 
-    def fit(self, train: Trajectories, *, seed: int) -> PrivateEvolution:
-        """Let ``train`` vote in every round and keep the last population. Raises DataContractError for a bad or an empty set."""
+    def fit(self, train: Trajectories, *, seed: int, roads: RoadNetwork | None = None) -> PrivateEvolution:
+        """Let ``train`` vote in every round and keep the last population. ``roads``: the data set's public road network.
+
+        Raises DataContractError for a bad or an empty set, and what `public_map.read_map` raises for a map that cannot be read.
+        """
         c = self.config
         checked_training_set(train)
         bounds = box_xy(train.meta.box, train.meta.crs)
-        simulator = self.simulator or PublicPaths(bounds)
+        simulator = self.simulator or self._generator(train.meta, bounds, roads)
         embedding = Embedding(bounds, c.embedding_points, c.end_weight)
         account = NoisyVotes(c.epsilon, c.delta, c.rounds, seed=seed, source=c.noise)
         rng = seeds.rng(seed, "init", "private_evolution")
@@ -107,6 +115,12 @@ class PrivateEvolution:
             report={"sigma": account.sigma, "rounds": rows},
         )
         return self
+
+    def _generator(self, meta: Meta, bounds: Bounds, roads: RoadNetwork | None) -> Simulator[Any]:
+        c = self.config
+        if c.map is None:
+            return PublicPaths(bounds)
+        return RoadSimulator(chosen_map(c.map, meta, roads, lattice_m=c.lattice_m))
 
     def _public(self, simulator: Simulator[Any]) -> tuple[str, ...]:
         c = self.config

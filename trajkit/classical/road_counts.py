@@ -27,13 +27,14 @@ from trajkit.classical.adaptive_grid import AdaptiveGrid, density_weights
 from trajkit.classical.cleaning import SOUND, checked_training_set, norm_sub, parts
 from trajkit.classical.config import ClassicalConfig
 from trajkit.classical.looks import WEIGHT, Looks
+from trajkit.classical.road_simulator import chosen_map
 from trajkit.classical.route_choice import RouteChoice, fit_choice
 from trajkit.classical.trip_habits import Habits, at_nodes, capped, drawn_nodes, end_counts, hours_of, look_at_habits
 from trajkit.classical.trip_tree import TripGrid, TripTree, count_trips
 from trajkit.grid import Grid
 from trajkit.methods import count_asked, fitted_attribute
 from trajkit.privacy.guarantee import Guarantee
-from trajkit.public_map import PublicMap, from_network, lattice, read_map, without_streets
+from trajkit.public_map import PublicMap, without_streets
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
 from trajkit.route_points import spaced_points
@@ -136,7 +137,9 @@ class RoadCounts:
         """
         c = self.config
         checked_training_set(train)
-        public = self._map(train.meta, roads)
+        public = chosen_map(c.map, train.meta, roads, lattice_m=c.lattice_m)
+        if c.removed_streets > 0:
+            public = without_streets(public, c.removed_streets, seeds.rng(0, "data", "removed_streets"))
         router = Router(public.network)
         looks = Looks(c.epsilon, seed=seed, stream="road_counts", source=c.noise, records=c.trips_per_user)
         seen = train if c.trips_per_user is None else capped(train, c.trips_per_user, seed)
@@ -154,19 +157,6 @@ class RoadCounts:
             report=_report(public, taken, choice),
         )
         return self
-
-    def _map(self, meta: Meta, roads: RoadNetwork | None) -> PublicMap:
-        c = self.config
-        if c.map == "lattice" or (c.map == "dataset" and roads is None):
-            public = lattice(meta.box, meta.crs, c.lattice_m)
-        elif c.map == "dataset":
-            assert roads is not None
-            public = from_network(roads, f"the road network that comes with data set {meta.dataset}")
-        else:
-            public = read_map(c.map, meta.crs)
-        if c.removed_streets > 0:
-            return without_streets(public, c.removed_streets, seeds.rng(0, "data", "removed_streets"))
-        return public
 
     def _choice(self, router: Router, taken: RoadLooks, weights: list[np.ndarray], seed: int) -> RouteChoice:
         """Route choice fitted to a sample of trips that share few starts, since a start's shortest-path tree is what costs time."""
