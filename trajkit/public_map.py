@@ -150,6 +150,16 @@ def lattice(box: geo.Box, crs: str, spacing_m: float, *, speed_mps: float = DEFA
     return from_network(network, f"a lattice of {spacing_m:g} m over the public box {where}, fixed by the package")
 
 
+def within(public_map: PublicMap, nodes: np.ndarray) -> PublicMap:
+    """Return the map cut to the junctions ``nodes`` (bool [k]); what no longer reaches the rest goes too, and is counted as dropped.
+
+    Raises DataContractError where nothing is left.
+    """
+    network = public_map.network
+    edges = nodes[network.edge_nodes].all(axis=1)
+    return from_network(_restricted(network, nodes, edges), f"{public_map.source}; cut to the box")
+
+
 def without_streets(public_map: PublicMap, share: float, rng: np.random.Generator) -> PublicMap:
     """Return the map with ``share`` (0 to below 1) of its streets removed, drawn by ``rng``: to study a map that is wrong.
 

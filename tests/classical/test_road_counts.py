@@ -17,7 +17,7 @@ from trajkit.classical import looks as looks_module
 from trajkit.classical import trip_habits
 from trajkit.classical.looks import Looks
 from trajkit.classical.road_counts import RoadCountsConfig, take_looks
-from trajkit.errors import DataContractError
+from trajkit.errors import DataContractError, ParameterError
 from trajkit.grid import Grid
 from trajkit.methods import make_method
 from trajkit.privacy.mechanisms import Geometric
@@ -62,7 +62,7 @@ def test_one_trajectory_changes_every_count_by_at_most_its_sensitivity(n: int, l
 def test_the_looks_are_what_was_declared_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every vector of a whole fit, with and without one trajectory, grids being equal."""
     trajs = timed(walks(30, 10, 1))
-    config = RoadCountsConfig(**{**SMALL, "epsilon": 1e4, "fine": 4})
+    config = RoadCountsConfig(**{**SMALL, "epsilon": 1e4, "fine": 4, "times": True})
     seen: list[list[tuple[np.ndarray, int]]] = []
     take = Looks.counts
 
@@ -76,7 +76,9 @@ def test_the_looks_are_what_was_declared_and_add_up(monkeypatch: pytest.MonkeyPa
         looks = Looks(config.epsilon, seed=0, stream="test")
         take_looks(t, ROUTER, looks, config)
         assert looks.left == 0
-    assert len(seen[0]) == 6
+    assert (
+        len(seen[0]) == 6
+    )  # ends, density, detours, on and off the map, hours, speeds; the tree adds its noise itself
     for (a, sensitivity), (b, _) in zip(*seen, strict=True):
         assert np.abs(a - b).sum() <= sensitivity
 
@@ -85,8 +87,11 @@ def test_a_user_is_capped_by_a_rule_that_looks_at_nobody_else() -> None:
     trajs = replace(walks(12, 5, 0), user=np.array([0] * 6 + [1] * 4 + [2] * 2), user_ids=np.array(["a", "b", "c"]))
     kept = trip_habits.capped(trajs, 3, seed=1)
     assert np.bincount(kept.user).tolist() == [3, 3, 2]
-    alone = trip_habits.capped(trajs.take(trajs.user == 1), 3, seed=1)
-    assert set(alone.traj_ids) == set(kept.traj_ids[kept.user == 1])
+    own = trajs.take(trajs.user == 1)
+    renamed = replace(own, traj_ids=np.array([f"another-{i}" for i in range(len(own))]))
+    alone = trip_habits.capped(renamed, 3, seed=1)
+    theirs = kept.take(kept.user == 1)
+    assert sorted(map(tuple, alone.lonlat[alone.starts])) == sorted(map(tuple, theirs.lonlat[theirs.starts]))
     guarantee = (
         make_method("road_counts", **SMALL, epsilon=2.0, trips_per_user=3)
         .fit(trajs, seed=0)
@@ -140,6 +145,51 @@ def test_nothing_private_is_kept_and_no_data_is_refused() -> None:
     assert not any(isinstance(v, Trajectories) for v in vars(model).values())
     with pytest.raises(DataContractError, match="no trajectory"):
         make_method("road_counts").fit(walks(3, 8, 0).take(np.zeros(0, dtype=np.int64)), seed=0)
+
+
+def test_timed_releases_have_the_interval_the_day_and_the_hours() -> None:
+    train = timed(walks(200, 12, 0))
+    base = {**SMALL, "epsilon": 50.0, "times": True, "interval_s": 30.0, "day": "2021-03-04"}
+    release = make_method("road_counts", **base).fit(train, seed=0).release(50, seed=0)
+    out = release.trajectories
+    assert out.violations() == [] and out.t is not None and len(out) == 50
+    inner = np.delete(np.diff(out.t), out.offsets[1:-1] - 1)
+    assert set(inner) == {30_000}
+    days = out.t[out.starts] / 86_400_000
+    assert (np.floor(days) == np.datetime64("2021-03-04").astype(int)).all()
+    assert any("time zone" in a for a in release.guarantee.assumptions) and ROUTER.network.near(out.xy, 30.0).all()
+    with pytest.raises(DataContractError, match="no times"):
+        make_method("road_counts", **base).fit(walks(10, 5, 0), seed=0)
+
+
+def test_no_record_can_make_an_hour_fail() -> None:
+    odd = replace(walks(3, 1, 0), t=np.array([np.iinfo(np.int64).min, 10**17, 0]))
+    hours = trip_habits.hours_of(odd)
+    assert hours is not None and ((hours >= 0) & (hours <= 24)).all() and trip_habits.hour_counts(odd).sum() == 3
+    assert trip_habits.speed_counts(odd).sum() == 3
+
+
+def fitted(roads: Any, n: int = 10) -> Any:
+    method: Any = make_method("road_counts", **SMALL)
+    return method.fit(walks(n, 5, 0), seed=0, roads=roads)
+
+
+def test_a_map_of_another_place_or_crs_is_refused_and_one_that_is_larger_is_cut() -> None:
+    with pytest.raises(ParameterError, match="junctions in the box"):
+        fitted(lattice(geo.Box(-6.0, 41.1, -5.8, 41.24), META.crs, 2000.0).network)
+    with pytest.raises(ParameterError, match="CRS"):
+        fitted(replace(ROUTER.network, crs="EPSG:3763"))
+    model = fitted(lattice(geo.Box(-9.0, 40.9, -8.2, 41.5), META.crs, 2000.0).network, 50).model_
+    x0, y0, x1, y1 = geo.box_xy(META.box, META.crs)
+    xy = model.router.network.node_xy
+    assert ((xy >= [x0, y0]) & (xy <= [x1, y1])).all() and "cut to the box" in model.report["map"]
+
+
+@pytest.mark.parametrize("side", [2, 5, 40])
+def test_no_weight_is_lost_where_a_cell_has_no_junction(side: int) -> None:
+    grid = Grid(geo.box_xy(META.box, META.crs), side, side)
+    weights = RNG(0).random(side * side)
+    assert trip_habits.at_nodes(ROUTER, grid, weights).sum() == pytest.approx(weights.sum())
 
 
 # ---- black box ------------------------------------------------------------------------------------------------------

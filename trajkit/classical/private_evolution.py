@@ -156,7 +156,7 @@ def evolved(
     takes one, once; where all weights are 0, all candidates are as likely.
     """
     size = len(weights)
-    drawn = systematic(weights, max(1, size // (1 + variations)), rng)
+    drawn = rng.permutation(systematic(weights, max(1, size // (1 + variations)), rng))  # so that no place is favoured
     winners = np.unique(drawn)
     parents = drawn[np.arange(size - len(winners)) % len(drawn)]
     return population.take(winners).joined(simulator.vary(population.take(parents), degree, rng))

@@ -14,7 +14,9 @@ routed on the map, with places equally spaced in time.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -29,36 +31,54 @@ from trajkit.classical.config import ClassicalConfig
 from trajkit.classical.looks import WEIGHT, Looks
 from trajkit.classical.road_simulator import chosen_map
 from trajkit.classical.route_choice import RouteChoice, fit_choice
-from trajkit.classical.trip_habits import Habits, at_nodes, capped, drawn_nodes, end_counts, hours_of, look_at_habits
+from trajkit.classical.trip_habits import (
+    USUAL_MPS,
+    Habits,
+    at_nodes,
+    capped,
+    departures_ms,
+    drawn_nodes,
+    drawn_speeds,
+    end_counts,
+    hours_of,
+    look_at_habits,
+)
 from trajkit.classical.trip_tree import TripGrid, TripTree, count_trips
+from trajkit.errors import DataContractError
 from trajkit.grid import Grid
 from trajkit.methods import count_asked, fitted_attribute
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.public_map import PublicMap, without_streets
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
-from trajkit.route_points import spaced_points
-from trajkit.routing import Router
+from trajkit.route_points import spaced_points, timed_points
+from trajkit.routing import Router, Routes
 from trajkit.trajectories import Meta, Trajectories
 
 FIT_SOURCES, FIT_TRIPS = 200, 4000
 LATTICE_M = 250.0
 MOST_OFF_MAP = 0.1
+TIMED = ("that the set has times, its time zone, the day and the interval of the released fixes are public",)
 OFF_MAP = "many trajectories leave the map: their ways are drawn on it all the same, so this release misplaces them"
 
 
 class RoadCountsConfig(ClassicalConfig):
     """``map``: "dataset" (its public road network; a lattice where it has none), "lattice", or a file (`public_map.read_map`).
 
-    ``coarse``, ``halvings``: see `TripGrid`; ``bands``: of the day, 1 looks at no times. ``fine``: cells along each side for starts, ends and density;
-    null: sqrt(noisy trips x epsilon) / 8, 8 to 64. ``split``: see the module. ``trips_per_user``: bounds what a user adds, and makes the user the
-    unit of privacy. ``rounds``: of the fit of edge costs. ``removed_streets``: share of the streets that the map is made to lack, for studies of a wrong map.
+    ``times``: look at hours and speeds as well and release a fix every ``interval_s`` seconds with its time, on the public ``day``, instead of
+    ``length`` places; ``bands`` are the parts of the day that trips are counted in then. ``coarse``, ``halvings``: see `TripGrid`. ``fine``:
+    cells along each side for starts, ends and density; null: sqrt(noisy trips x epsilon) / 8, 8 to 64 (epsilon per trajectory).
+    ``split``: see the module. ``trips_per_user``: bounds what a user adds, and makes the user the unit of privacy. ``rounds``: of the fit of edge
+    costs. ``removed_streets``: share of the streets that the map is made to lack, for studies of a wrong map.
     """
 
     map: str = "dataset"
     coarse: int = Field(4, ge=1, le=16)
     halvings: int = Field(3, ge=0, le=6)
+    times: bool = False
     bands: int = Field(4, ge=1, le=24)
+    interval_s: float = Field(15.0, ge=0.001, allow_inf_nan=False)
+    day: str = "2020-01-01"
     fine: int | None = Field(None, ge=1, le=256)
     split: tuple[float, float, float, float] = (0.5, 0.15, 0.25, 0.1)
     trips_per_user: int | None = Field(None, ge=1)
@@ -74,8 +94,14 @@ class RoadCountsConfig(ClassicalConfig):
     @field_validator("split")
     @classmethod
     def _positive(cls, value: tuple[float, ...]) -> tuple[float, ...]:
-        if min(value) <= 0:
-            raise ValueError(f"split {value}: every look needs a share above 0")
+        if not all(0 < share < math.inf for share in value):
+            raise ValueError(f"split {value}: every look needs a finite share above 0")
+        return value
+
+    @field_validator("day")
+    @classmethod
+    def _date(cls, value: str) -> str:
+        date.fromisoformat(value)
         return value
 
 
@@ -89,6 +115,7 @@ class RoadModel:
     starts: np.ndarray
     ends: np.ndarray
     choice: RouteChoice
+    habits: Habits
     guarantee: Guarantee
     report: dict[str, Any]
 
@@ -110,15 +137,18 @@ def take_looks(trajs: Trajectories, router: Router, looks: Looks, config: RoadCo
     """Take every look of the module's list; nothing else of the method sees ``trajs``."""
     shares = parts(looks.budget, config.split)
     bounds = geo.box_xy(trajs.meta.box, trajs.meta.crs)
-    grid = TripGrid(bounds, config.coarse, config.halvings, config.bands if trajs.t is not None else 1)
+    grid = TripGrid(bounds, config.coarse, config.halvings, config.bands if config.times else 1)
     starts, ends = trajs.xy[trajs.starts], trajs.xy[trajs.ends]
-    trips = count_trips(grid, starts, ends, hours_of(trajs), looks, epsilon=shares[0])
-    side = config.fine or int(np.clip(np.sqrt(max(trips.total, 1.0) * config.epsilon) / 8, 8, 64))
+    trips = count_trips(grid, starts, ends, hours_of(trajs) if config.times else None, looks, epsilon=shares[0])
+    each = config.epsilon / (config.trips_per_user or 1)
+    side = config.fine or int(np.clip(np.sqrt(max(trips.total, 1.0) * each) / 8, 8, 64))
     fine = Grid(bounds, side, side)
     places = looks.counts("starts and ends", end_counts(fine, starts, ends), epsilon=shares[1], sensitivity=2)
     density = looks.weights("density", density_weights(trajs, AdaptiveGrid.uniform(bounds, side)), epsilon=shares[2])
     noise = np.sqrt(2) * looks.taken[-1].scale / WEIGHT
-    return RoadLooks(trips, fine, places, density, float(noise), look_at_habits(trajs, router, looks, shares[3]))
+    return RoadLooks(
+        trips, fine, places, density, float(noise), look_at_habits(trajs, router, looks, shares[3], times=config.times)
+    )
 
 
 class RoadCounts:
@@ -137,6 +167,8 @@ class RoadCounts:
         """
         c = self.config
         checked_training_set(train)
+        if c.times and train.t is None:
+            raise DataContractError(f"{train.meta.dataset} has no times, so none can be released: leave times out")
         public = chosen_map(c.map, train.meta, roads, lattice_m=c.lattice_m)
         if c.removed_streets > 0:
             public = without_streets(public, c.removed_streets, seeds.rng(0, "data", "removed_streets"))
@@ -153,7 +185,8 @@ class RoadCounts:
             starts=weights[0],
             ends=weights[1],
             choice=choice,
-            guarantee=looks.guarantee("road_counts", public=[SOUND, public.describe()]),
+            habits=taken.habits,
+            guarantee=looks.guarantee("road_counts", public=[SOUND, public.describe(), *(TIMED if c.times else ())]),
             report=_report(public, taken, choice),
         )
         return self
@@ -172,18 +205,34 @@ class RoadCounts:
         )  # fmt: skip
 
     def release(self, n: int | None, *, seed: int) -> Release:
-        """Return ``n`` trips of ``length`` places on the map, equally spaced in time; only the model is read."""
+        """Return ``n`` trips on the map: ``length`` places each, equally spaced in time, or timed fixes; only the model is read."""
         model: RoadModel = fitted_attribute(self, "model_")
-        number, network = count_asked(n), model.router.network
+        number = count_asked(n)
         rng = seeds.rng(seed, "sampling", "road_counts")
-        rectangles, _ = model.trips.draw(number, rng)
+        rectangles, band = model.trips.draw(number, rng)
         starts, ends = (
             drawn_nodes(model.router, rectangles[:, i], w, rng) for i, w in enumerate((model.starts, model.ends))
         )
         routes = model.router.routes(starts, ends, model.choice.cost, spread=model.choice.spread, random=rng)
-        xy = spaced_points(network, routes, self.config.length, by="seconds")
-        lonlat = model.meta.box.clip(geo.unproject(xy.reshape(-1, 2), model.meta.crs)).reshape(number, -1, 2)
-        return Release(Trajectories.from_fixed(lonlat, meta=model.meta), model.guarantee, dict(model.report))
+        trajs = self._timed(model, routes, band, rng) if self.config.times else self._spaced(model, routes)
+        return Release(trajs, model.guarantee, dict(model.report))
+
+    def _spaced(self, model: RoadModel, routes: Routes) -> Trajectories:
+        xy = spaced_points(model.router.network, routes, self.config.length, by="seconds")
+        lonlat = model.meta.box.clip(geo.unproject(xy.reshape(-1, 2), model.meta.crs)).reshape(len(routes), -1, 2)
+        return Trajectories.from_fixed(lonlat, meta=model.meta)
+
+    def _timed(self, model: RoadModel, routes: Routes, band: np.ndarray, rng: np.random.Generator) -> Trajectories:
+        """A fix every ``interval_s`` seconds, departures and speeds drawn from the noisy histograms."""
+        c, network = self.config, model.router.network
+        depart = departures_ms(model.habits.hour, band, c.bands, c.day, model.meta.tz, rng)
+        metres, seconds = routes.total(network.length_m), routes.total(network.travel_time_s)
+        usual = np.divide(metres, seconds, out=np.full(len(routes), USUAL_MPS), where=seconds > 0)
+        factor = drawn_speeds(model.habits.speed, len(routes), rng) / usual
+        xy, t, offsets = timed_points(network, routes, c.interval_s, depart_ms=depart, speed_factor=factor)
+        names = np.array([f"s{i}" for i in range(len(routes))], dtype=str)
+        lonlat = model.meta.box.clip(geo.unproject(xy, model.meta.crs))
+        return Trajectories(lonlat, offsets, t, np.arange(len(routes)), names, names, model.meta)
 
 
 def _report(public: PublicMap, taken: RoadLooks, choice: RouteChoice) -> dict[str, Any]:

@@ -8,25 +8,45 @@ from typing import Self
 import numpy as np
 
 from trajkit import seeds
-from trajkit.public_map import PublicMap, from_network, lattice, read_map
+from trajkit.errors import ParameterError
+from trajkit.geo import box_xy
+from trajkit.public_map import PublicMap, from_network, lattice, read_map, within
 from trajkit.roads import RoadNetwork
 from trajkit.route_points import spaced_points
 from trajkit.routing import Router
 from trajkit.trajectories import Meta
 
+LEAST_JUNCTIONS = 2
 PROFILES = 4
 SPREAD = 0.25
 REDRAW = 0.1  # share of variations in which one end is drawn anew, and in which another opinion of the roads is
 
 
 def chosen_map(name: str, meta: Meta, roads: RoadNetwork | None, *, lattice_m: float) -> PublicMap:
-    """The public map that ``name`` stands for: "dataset" (``roads``, a lattice where there are none), "lattice", or a file."""
+    """The public map that ``name`` stands for, cut to the box: "dataset" (``roads``, a lattice where there are none), "lattice", or a file.
+
+    Raises ParameterError for a map in another CRS or with hardly a junction in the box, and what `read_map` raises.
+    """
     if name == "lattice" or (name == "dataset" and roads is None):
-        return lattice(meta.box, meta.crs, lattice_m)
-    if name == "dataset":
+        found = lattice(meta.box, meta.crs, lattice_m)
+    elif name == "dataset":
         assert roads is not None
-        return from_network(roads, f"the road network that comes with data set {meta.dataset}")
-    return read_map(name, meta.crs)
+        found = from_network(roads, f"the road network that comes with data set {meta.dataset}")
+    else:
+        found = read_map(name, meta.crs)
+    if found.crs != meta.crs:
+        raise ParameterError(
+            f"the map is in {found.crs}, the data set in {meta.crs}: read the map in the CRS of the set"
+        )
+    x0, y0, x1, y1 = box_xy(meta.box, meta.crs)
+    xy = found.network.node_xy
+    inside = np.asarray(np.logical_and(xy >= [x0, y0], xy <= [x1, y1]).all(axis=1))
+    if inside.sum() < LEAST_JUNCTIONS:
+        raise ParameterError(
+            f"the map ({found.source}) has {inside.sum()} of its {len(xy)} junctions in the box of {meta.dataset}: trips cannot be "
+            "drawn on it, so give a map of this place, or map: lattice"
+        )
+    return found if inside.all() else within(found, inside)
 
 
 @dataclass(frozen=True)

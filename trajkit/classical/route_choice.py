@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trajkit.classical.cleaning import norm_sub
 from trajkit.grid import Grid
 from trajkit.roads import RoadNetwork
 from trajkit.route_points import spaced_points
@@ -27,8 +28,8 @@ STEP = 0.25
 
 @dataclass(frozen=True)
 class RouteChoice:
-    """``cost`` float64 [m], seconds an edge seems to take; ``spread``: see `Router.routes`. ``misfit``: Jensen-Shannon-like
-    distance (total variation) of routed from noisy density after each round."""
+    """``cost`` float64 [m], seconds an edge seems to take; ``spread``: see `Router.routes`. ``misfit``: half the
+    sum over the cells that say something of |routed - noisy| share of density, after each round."""
 
     cost: np.ndarray
     spread: float
@@ -58,28 +59,27 @@ def fit_choice(
 
     density: noisy trajectories a cell of ``grid`` (each weighs 1 over its cells); ``noise``: its standard deviation, below twice of
     which a cell says nothing. Each round multiplies the cost of the edges in a cell by (routed / counted)^STEP, within
-    `LEAST` … `MOST` of the map's; the round that fits best is kept. The spread is the one whose detours are nearest to
+    `LEAST` … `MOST` of the map's; where that fits worse, it is taken back and the step halved. The spread is the one whose detours are nearest to
     ``detour_counts``.
     """
     network = router.network
     base = network.travel_time_s
     cell_of_edge = _cell_of_edges(network, grid)
-    target = np.maximum(density, 0.0)
-    sure = target > 2 * noise
-    target = target / max(target.sum(), 1e-12)
+    sure = density > 2 * noise
+    cleaned = norm_sub(density)  # not the positive part, which would count half of the noise of empty cells
+    target = cleaned / max(cleaned.sum(), 1e-12)
     spread = _spread(router, sources, targets, base, detour_counts, seed)
-    factor, best, fits = np.ones(len(network)), np.ones(len(network)), []
-    for i in range(rounds + 1):
-        rng = np.random.default_rng([seed, i])
-        routes = router.routes(sources, targets, base * factor, spread=spread, random=rng)
-        routed = _density(network, routes, grid)
+    best, ratio, fits, step = np.ones(len(network)), np.ones(grid.n_cells), [], STEP
+    for _ in range(rounds + 1):
+        factor = np.clip(best * ratio[cell_of_edge] ** step, LEAST, MOST)
+        rng = np.random.default_rng(seed)  # the same opinions each time, so that rounds can be compared
+        routed = _density(network, router.routes(sources, targets, base * factor, spread=spread, random=rng), grid)
         fits.append(0.5 * float(np.abs(routed - target)[sure].sum()))
-        if fits[-1] == min(fits):
-            best = factor.copy()
-        ratio = np.ones(grid.n_cells)
-        floor = 1e-3 / max(int(sure.sum()), 1)
-        ratio[sure] = np.clip((routed[sure] + floor) / (target[sure] + floor), 0.5, 2.0) ** STEP
-        factor = np.clip(factor * ratio[cell_of_edge], LEAST, MOST)
+        if fits[-1] > min(fits):
+            step /= 2  # too far: try again from the best one
+            continue
+        best, floor = factor, 1e-3 / max(int(sure.sum()), 1)
+        ratio[sure] = np.clip((routed[sure] + floor) / (target[sure] + floor), 0.5, 2.0)
     return RouteChoice(base * best, spread, tuple(fits))
 
 

@@ -5,11 +5,13 @@ Each count is a pure function of trajectories and public things; its docstring s
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from trajkit.classical.cleaning import norm_sub
 from trajkit.classical.looks import Looks
 from trajkit.classical.route_choice import SPEEDS, detours
 from trajkit.grid import Grid
@@ -18,7 +20,9 @@ from trajkit.seeds import child_seed
 from trajkit.trajectories import Trajectories
 
 HOURS = 24
-OFF_MAP_M = 50.0  # a trajectory whose points are further from the map than this on average has left it
+USUAL_MPS = 8.0
+LAST_MS = 7_258_118_400_000  # the year 2200
+OFF_MAP_M = 50.0  # a trajectory most of whose points are further from the map than this has left it
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,10 @@ class Habits:
         return float(off / max(on + off, 1))
 
 
-def look_at_habits(trajs: Trajectories, router: Router, looks: Looks, epsilon: Fraction) -> Habits:
-    """Two looks, four where there are times, of equal shares; each histogram has sensitivity 1."""
+def look_at_habits(trajs: Trajectories, router: Router, looks: Looks, epsilon: Fraction, *, times: bool) -> Habits:
+    """Two looks, four where ``times`` are to be released, of equal shares; each histogram has sensitivity 1."""
     raw = {"detours": detour_counts(trajs), "trajectories on and off the map": on_off_map(trajs, router)}
-    if trajs.t is not None:
+    if times:
         raw |= {"hours of departure": hour_counts(trajs), "speeds": speed_counts(trajs)}
     noisy = [looks.counts(what, counts, epsilon=epsilon / len(raw)) for what, counts in raw.items()]
     nothing = np.zeros(0, dtype=np.int64)
@@ -68,7 +72,8 @@ def hours_of(trajs: Trajectories) -> np.ndarray | None:
         return None
     import pandas as pd
 
-    local = pd.to_datetime(trajs.t[trajs.starts], unit="ms", utc=True).tz_convert(trajs.meta.tz)
+    start = np.clip(trajs.t[trajs.starts], 0, LAST_MS)  # so that no record can make this fail
+    local = pd.to_datetime(start, unit="ms", utc=True).tz_convert(trajs.meta.tz)
     return np.asarray(local.hour + local.minute / 60 + local.second / 3600, dtype=np.float64)
 
 
@@ -79,12 +84,12 @@ def hour_counts(trajs: Trajectories) -> np.ndarray:
     return np.bincount(np.minimum(hours.astype(np.int64), HOURS - 1), minlength=HOURS)
 
 
-def speed_counts(trajs: Trajectories, *, usual_mps: float = 8.0) -> np.ndarray:
-    """int64 [10]: trajectories by mean speed over ``usual_mps``, a public number; those without duration in the lowest. L1 sensitivity 1."""
+def speed_counts(trajs: Trajectories) -> np.ndarray:
+    """int64 [10]: trajectories by mean speed over `USUAL_MPS`, a public number; those without duration in the lowest. L1 sensitivity 1."""
     assert trajs.t is not None
-    seconds = (trajs.t[trajs.ends] - trajs.t[trajs.starts]) / 1000
+    seconds = (trajs.t[trajs.ends].astype(np.float64) - trajs.t[trajs.starts]) / 1000
     speed = np.divide(ways_m(trajs), seconds, out=np.zeros(len(trajs)), where=seconds > 0)
-    bins = np.clip(np.searchsorted(SPEEDS, speed / usual_mps, side="right") - 1, 0, len(SPEEDS) - 1)
+    bins = np.clip(np.searchsorted(SPEEDS, speed / USUAL_MPS, side="right") - 1, 0, len(SPEEDS) - 1)
     return np.bincount(bins, minlength=len(SPEEDS))
 
 
@@ -103,10 +108,13 @@ def end_counts(grid: Grid, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 
 def capped(trajs: Trajectories, most: int, seed: int) -> Trajectories:
-    """At most ``most`` trajectories of each user, those with the smallest hashes of seed and id: who else is there decides nothing."""
-    keys = np.array(
-        [child_seed(seed, "sampler", "trips_per_user", str(name)) for name in trajs.traj_ids], dtype=np.int64
-    )
+    """At most ``most`` trajectories of each user, those with the smallest digests of seed and content: who else is there, and what
+    anything is called, decides nothing."""
+    first, last = trajs.lonlat[trajs.starts], trajs.lonlat[trajs.ends]
+    begun = np.zeros(len(trajs)) if trajs.t is None else trajs.t[trajs.starts].astype(np.float64)
+    content = np.column_stack([first, last, begun, trajs.lengths.astype(np.float64)])
+    salt = child_seed(seed, "sampler", "trips_per_user").to_bytes(8, "little")
+    keys = np.array([hashlib.sha256(salt + row.tobytes()).digest()[:8] for row in np.ascontiguousarray(content)])
     by_user = np.lexsort((keys, trajs.user))
     users = trajs.user[by_user]
     rank = np.arange(len(users)) - np.searchsorted(users, users)
@@ -114,13 +122,18 @@ def capped(trajs: Trajectories, most: int, seed: int) -> Trajectories:
 
 
 def at_nodes(router: Router, grid: Grid, weights: np.ndarray) -> np.ndarray:
-    """float64 [k]: what each junction gets of the ``weights`` [cells] of its cell, shared among the cell's junctions."""
-    xy = router.network.node_xy[router.strong_nodes]
-    x0, y0, x1, y1 = grid.bounds
-    cells = grid.cell_of(np.clip(xy, [x0, y0], [x1, y1]))
-    number = np.bincount(cells, minlength=grid.n_cells)
+    """float64 [k]: what each junction gets of the ``weights`` [cells] of its cell, shared among the junctions there.
+
+    A cell without a junction gives its weight to the junction nearest to its centre; junctions beyond the grid get nothing.
+    """
+    nodes = router.strong_nodes
+    cells = grid.cell_of(router.network.node_xy[nodes])
+    inside = cells >= 0
+    number = np.bincount(cells[inside], minlength=grid.n_cells)
     out = np.zeros(len(router.network.node_xy))
-    out[router.strong_nodes] = weights[cells] / number[cells]
+    out[nodes[inside]] = weights[cells[inside]] / number[cells[inside]]
+    lonely = np.flatnonzero(number == 0)
+    np.add.at(out, router.nodes_near(grid.centres(lonely))[0], weights[lonely])
     return out
 
 
@@ -151,3 +164,31 @@ def drawn_nodes(router: Router, rectangles: np.ndarray, weights: np.ndarray, rng
         corner, size = rectangles[lost, :2], rectangles[lost, 2:] - rectangles[lost, :2]
         out[lost] = router.nodes_near(corner + rng.random((len(lost), 2)) * size)[0]
     return out
+
+
+def departures_ms(
+    hour: np.ndarray, band: np.ndarray, bands: int, day: str, tz: str, rng: np.random.Generator
+) -> np.ndarray:
+    """int64 [n]: departures on ``day`` (ISO) in the time zone ``tz``, ms UTC. An hour is drawn by the noisy histogram ``hour`` [24] within each
+    trip's ``band`` (-1: the whole day), a moment uniformly within the hour."""
+    import pandas as pd
+
+    weights = norm_sub(hour)
+    weights = weights + 1e-3 * max(float(weights.mean()), 1e-9)
+    of_hour = np.minimum(np.arange(HOURS) * bands // HOURS, bands - 1)
+    drawn = np.empty(len(band), dtype=np.int64)
+    for b in np.unique(band):
+        trips = np.flatnonzero(band == b)
+        p = np.where((of_hour == b) | (b < 0), weights, 0.0)
+        drawn[trips] = rng.choice(HOURS, size=len(trips), p=p / p.sum())
+    midnight = pd.Timestamp(day, tz=tz).value // 1_000_000
+    return midnight + ((drawn + rng.random(len(band))) * 3_600_000).astype(np.int64)
+
+
+def drawn_speeds(speed: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """float64 [n], m/s: a bin of the noisy histogram ``speed`` [10], then a speed uniform in it."""
+    weights = norm_sub(speed)
+    weights = weights / weights.sum() if weights.sum() > 0 else np.full(len(speed), 1 / len(speed))
+    bins = rng.choice(len(speed), size=n, p=weights)
+    upper = np.append(SPEEDS[1:], SPEEDS[-1] * 1.2)
+    return USUAL_MPS * (SPEEDS[bins] + rng.random(n) * (upper - SPEEDS)[bins])

@@ -12,7 +12,7 @@ from trajkit.study.text import claims_in_words
 from trajkit.trajectories import Trajectories
 
 ON_MAP = "road_counts"
-MAPS = {"": "the data set's own map", "-map-removed": "a tenth of its streets removed", "-map-lattice": "a lattice"}
+MAPS = ("", "-map-removed", "-map-lattice")
 
 
 def settings(study: StudyResults) -> list[Setting]:
@@ -57,12 +57,14 @@ def answer(study: StudyResults) -> str:
             ]
         )
     plain = best_plain(study)
+    none = [s.name for s, p in picks(study) if not p.model]
     said = "; ".join(f"{s.name.removeprefix('private, ')}: **{label(str(p.model))}** ({p.sure})" for s, p in found)
     scale = (
         "Errors are on the scale where real data scores 0 and no information scores 1; the pick has the lowest mean of SWD and JSD among "
         "releases whose guarantee holds."
     )
-    lines = [f"**In short**, publish {said}.", scale, *(_in_words(study, s, p, plain) for s, p in found)]
+    short = f"**In short**, publish {said}." + (f" Nothing can be picked for {', '.join(none)}." if none else "")
+    lines = [short, scale, *(_in_words(study, s, p, plain) for s, p in found)]
     return "\n\n".join([*lines, *claims_in_words(study)])
 
 
@@ -70,28 +72,36 @@ def _in_words(study: StudyResults, setting: Setting, p: Pick, plain: str | None)
     figures = ", ".join(f"{m} {v:.3f}" for m, v in p.rescaled.items())
     text = f"**{setting.name[0].upper()}{setting.name[1:]}**: {label(str(p.model))} ({figures})."
     if plain:
-        cell = setting.cells[str(p.model)]
-        ratios = [f"{m} {_mean(study, cell, m):.3f} against {_mean(study, plain, m):.3f}" for m in PRIMARY]
-        text += f" Against the best deep generator without privacy (*{plain}*): {', '.join(ratios)}."
-    others = _better_elsewhere(study, setting, str(p.model))
-    text += (
-        f" Descriptively, another release has a lower error in {others}."
-        if others
-        else " No other release has a lower mean error in any metric."
-    )
+        both = {m: _both(study, setting.cells[str(p.model)], plain, m, "rescaled") for m in PRIMARY}
+        ratios = [f"{m} {t.iloc[:, 0].mean():.3f} against {t.iloc[:, 1].mean():.3f}" for m, t in both.items() if len(t)]
+        folds = len(both[PRIMARY[0]])
+        text += f" Against the best deep generator without privacy (*{plain}*), over {folds} fold(s): {', '.join(ratios) or 'no fold in common'}."
+    text += _better_elsewhere(study, setting, p)
     return text + ("" if p.usable else " Even it is closer to no information than to real data on a primary metric.")
 
 
-def _better_elsewhere(study: StudyResults, setting: Setting, model: str) -> str:
-    """Metrics in which another contestant has a lower mean error, with the best of them."""
-    said = []
+def _both(study: StudyResults, a: str, b: str, metric: str, column: str) -> pd.DataFrame:
+    """Values of two cells, one row a repetition that both have completed."""
+    rows = study.results[study.results["metric"] == metric]
+    columns = [rows.loc[rows["cell"] == c].set_index("replicate")[column].rename(str(k)) for k, c in enumerate((a, b))]
+    return pd.concat(columns, axis=1, join="inner").dropna()
+
+
+def _better_elsewhere(study: StudyResults, setting: Setting, p: Pick) -> str:
+    """In which metrics another release whose guarantee holds has a lower mean error, over the repetitions that all of them completed."""
+    may = setting.only(m for m in setting.cells if m not in p.excluded)
+    said, compared = [], 0
     for metric in dict.fromkeys(study.results["metric"]):
-        values = values_of(study.results, setting, str(metric), column="value")
-        if model in values and len(values):
+        values = values_of(study.results, may, str(metric), column="value")
+        if p.model in values and len(values) and values.shape[1] > 1:
+            compared += 1
             best = str(values.mean().idxmin())
-            if best != model:
+            if best != p.model:
                 said.append(f"{metric} ({label(best)})")
-    return ", ".join(said)
+    if not compared:
+        return " No other release with a guarantee completed the same repetitions, so it is compared with none."
+    where = f"in {', '.join(said)}" if said else "in none"
+    return f" Of {compared} metrics, another release with a guarantee has the lower mean error {where}."
 
 
 def cost_of_privacy(study: StudyResults) -> pd.DataFrame:
@@ -102,13 +112,14 @@ def cost_of_privacy(study: StudyResults) -> pd.DataFrame:
             continue
         cell = setting.cells[p.model]
         for metric in PRIMARY:
-            own = _mean(study, cell, metric, "value")
+            against = {c: _both(study, cell, c, metric, "value") for c in (plain, "real") if c}
+            ratio = {c: float(t.iloc[:, 0].mean() / t.iloc[:, 1].mean()) for c, t in against.items() if len(t)}
             rows.append(
                 {
-                    "setting": setting.name, "release": label(p.model), "metric": metric, "error": own,
+                    "setting": setting.name, "release": label(p.model), "metric": metric, "error": _mean(study, cell, metric, "value"),
                     "rescaled": _mean(study, cell, metric),
-                    f"over {plain or 'no plain cell'}": own / _mean(study, plain, metric, "value") if plain else None,
-                    "over real data": own / _mean(study, "real", metric, "value"),
+                    f"over {plain or 'no plain cell'}": ratio.get(plain or ""),
+                    "over real data": ratio.get("real"),
                 }
             )  # fmt: skip
     return pd.DataFrame(rows)
@@ -117,13 +128,14 @@ def cost_of_privacy(study: StudyResults) -> pd.DataFrame:
 def wrong_maps(study: StudyResults) -> pd.DataFrame:
     """One row a map: rescaled errors of the release that is drawn on it, and the noisy share of trajectories off it."""
     rows = []
-    for suffix, words in MAPS.items():
+    for suffix in MAPS:
         cell = f"{ON_MAP}-private{suffix}"
         runs = study.complete[study.complete["cell"] == cell]
         if len(runs):
-            off = [study.read(r, "release.json")["share of trajectories off the map (noisy)"] for r in runs["run_id"]]
+            reports = [study.read(r, "release.json") for r in runs["run_id"]]
+            off = [report["share of trajectories off the map (noisy)"] for report in reports]
             errors = {m: _mean(study, cell, str(m)) for m in dict.fromkeys(study.results["metric"])}
-            rows.append({"map": words, **errors, "off the map (noisy)": sum(off) / len(off)})
+            rows.append({"cell": cell, "map": reports[0]["map"], **errors, "off the map (noisy)": sum(off) / len(off)})
     return pd.DataFrame(rows)
 
 
