@@ -35,10 +35,12 @@ def spaced_points(
     enter_m: np.ndarray | None = None,
     leave_m: np.ndarray | None = None,
     by: Literal["metres", "seconds"] = "metres",
+    edge_s: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return float64 [n, length, 2]: ``length`` places of each trip in metres, equally far apart along its route.
 
-    by: what is equal between neighbouring places, metres of way or seconds at the edges' speeds. Raises ParameterError for a length below 2 or ends off their edges, DataContractError for routes that do not exist.
+    by: what is equal between neighbouring places, metres of way or seconds, of which ``edge_s`` [m] says how many each edge takes
+    (its travel time unless given). Raises ParameterError for a length below 2 or ends off their edges, DataContractError for routes that do not exist.
     """
     if length < 2:
         raise ParameterError(f"a trip needs at least 2 points, not {length!r}: its start and its end")
@@ -46,9 +48,8 @@ def spaced_points(
     measure = driven.leave - driven.enter
     if by == "seconds":
         whole = network.geometry_length_m[routes.edges]
-        measure = network.travel_time_s[routes.edges] * np.divide(
-            measure, whole, out=np.zeros_like(whole), where=whole > 0
-        )
+        each = network.travel_time_s if edge_s is None else edge_s
+        measure = each[routes.edges] * np.divide(measure, whole, out=np.zeros_like(whole), where=whole > 0)
     step = np.bincount(routes.trip_of_edge, measure, minlength=len(routes)) / (length - 1)
     offsets = np.arange(len(routes) + 1, dtype=np.int64) * length
     return _at(network, routes, driven, measure, step, offsets).reshape(len(routes), length, 2)

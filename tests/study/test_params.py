@@ -25,6 +25,9 @@ def _cell(**changes: Any) -> list[dict[str, Any]]:
     return [{"name": "d", "method": "diffusion", "parameters": {"regime": "private", "epsilon": 10.0}, **changes}]
 
 
+NEW = ("road_counts", "private_evolution")
+
+
 @pytest.mark.parametrize("name", ["rq1", "rq2", "rq3", "rq5", "rq7"])
 def test_every_question_file_is_valid_and_knows_its_profiles(name: str) -> None:
     question = read_question(name)
@@ -88,20 +91,30 @@ def test_questions_share_their_runs(profile: str) -> None:
             (r.cell, r.replicate): r.config
             for r in plan_runs(select_profile(read_question(q), profile), dataset="city")
         }
-        for q in ("rq1", "rq2", "rq3", "rq5")
+        for q in ("rq1", "rq2", "rq3", "rq5", "rq7")
     }
     for a, b in itertools.combinations(plans, 2):
         shared = set(plans[a]) & set(plans[b])
         assert {"real", "uniform", "straight"} <= {cell for cell, _ in shared}
         for key in shared:
             assert plans[a][key] == plans[b][key], f"{key} differs between {a} and {b}: they must be the same run"
-    one, two, three, five = ({cell for cell, _ in plan} for plan in plans.values())
+    one, two, three, five, seven = ({cell for cell, _ in plan} for plan in plans.values())
     assert three - one - two <= {"vae-private", "gan-published-plain", "gan-published-private"}
     classical = {c for c in five if (name := parsed(c)) and name.model in CLASSICAL}
     assert five - classical - one <= {f"{m}-private-epsilon-1.0" for m in MODELS}
     if profile != "smoke":
         both = {f"{m}-private{e}" for m in (*MODELS, *CLASSICAL, "privtrace-published") for e in ("", "-epsilon-1.0")}
-        assert both <= five
+        assert (
+            both - {"road_counts-private", "private_evolution-private"} - {f"{m}-private-epsilon-1.0" for m in NEW}
+            <= five
+        )
+        at_each = {
+            f"{m}-private{e}" for m in CLASSICAL for e in ("", *(f"-epsilon-{x}" for x in ("3.0", "1.0", "0.3")))
+        }
+        assert (
+            at_each <= seven
+            and {f"road_counts-private{m}" for m in ("-map-removed", "-map-lattice", "-small")} <= seven
+        )
         unconditional = {c for c in two if c not in BASELINES and not is_tiny(c) and not parsed(c).condition}  # type: ignore[union-attr]
         assert unconditional <= one & three
         assert {"diffusion-sample-plain", "diffusion-gaussian-private"} <= two & three

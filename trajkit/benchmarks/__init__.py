@@ -17,6 +17,7 @@ PARTS: tuple[str, ...] = (
     "trajkit.benchmarks.city:rows",
     "trajkit.benchmarks.routing:rows",
     "trajkit.benchmarks.classical:rows",
+    "trajkit.benchmarks.road_counts:rows",
 )
 
 

@@ -218,7 +218,7 @@ class RoadCounts:
         return Release(trajs, model.guarantee, dict(model.report))
 
     def _spaced(self, model: RoadModel, routes: Routes) -> Trajectories:
-        xy = spaced_points(model.router.network, routes, self.config.length, by="seconds")
+        xy = spaced_points(model.router.network, routes, self.config.length, by="seconds", edge_s=model.choice.pace)
         lonlat = model.meta.box.clip(geo.unproject(xy.reshape(-1, 2), model.meta.crs)).reshape(len(routes), -1, 2)
         return Trajectories.from_fixed(lonlat, meta=model.meta)
 

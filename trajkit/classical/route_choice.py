@@ -24,15 +24,18 @@ SPEEDS = np.array([0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.7, 2.2])  # borders
 LEAST, MOST = 0.25, 4.0  # of the cost that the map gives an edge
 POINTS = 32
 STEP = 0.25
+MOST_PACE = 3.0  # times slower or faster than the map says
 
 
 @dataclass(frozen=True)
 class RouteChoice:
-    """``cost`` float64 [m], seconds an edge seems to take; ``spread``: see `Router.routes`. ``misfit``: half the
-    sum over the cells that say something of |routed - noisy| share of density, after each round."""
+    """``cost`` float64 [m], seconds an edge seems to take when ways are chosen; ``spread``: see `Router.routes`. ``pace`` float64 [m], seconds that
+    it takes when it is driven, which decides how densely points lie there. ``misfit``: half the
+    sum over the cells that say something of |routed - noisy| share of density, after each round, last after the fit of the pace."""
 
     cost: np.ndarray
     spread: float
+    pace: np.ndarray
     misfit: tuple[float, ...]
 
 
@@ -59,7 +62,8 @@ def fit_choice(
 
     density: noisy trajectories a cell of ``grid`` (each weighs 1 over its cells); ``noise``: its standard deviation, below twice of
     which a cell says nothing. Each round multiplies the cost of the edges in a cell by (routed / counted)^STEP, within
-    `LEAST` … `MOST` of the map's; where that fits worse, it is taken back and the step halved. The spread is the one whose detours are nearest to
+    `LEAST` … `MOST` of the map's; where that fits worse, it is taken back and the step halved. What is left is
+    laid to the pace: edges of a cell that is fuller than routed are driven more slowly, within `MOST_PACE`. The spread is the one whose detours are nearest to
     ``detour_counts``.
     """
     network = router.network
@@ -69,6 +73,7 @@ def fit_choice(
     cleaned = norm_sub(density)  # not the positive part, which would count half of the noise of empty cells
     target = cleaned / max(cleaned.sum(), 1e-12)
     spread = _spread(router, sources, targets, base, detour_counts, seed)
+    floor = 1e-3 / max(int(sure.sum()), 1)
     best, ratio, fits, step = np.ones(len(network)), np.ones(grid.n_cells), [], STEP
     for _ in range(rounds + 1):
         factor = np.clip(best * ratio[cell_of_edge] ** step, LEAST, MOST)
@@ -78,9 +83,18 @@ def fit_choice(
         if fits[-1] > min(fits):
             step /= 2  # too far: try again from the best one
             continue
-        best, floor = factor, 1e-3 / max(int(sure.sum()), 1)
+        best = factor
         ratio[sure] = np.clip((routed[sure] + floor) / (target[sure] + floor), 0.5, 2.0)
-    return RouteChoice(base * best, spread, tuple(fits))
+    rng = np.random.default_rng(seed)
+    routes = router.routes(sources, targets, base * best, spread=spread, random=rng)
+    ratio = np.ones(grid.n_cells)
+    routed = _density(network, routes, grid)
+    ratio[sure] = np.clip((target[sure] + floor) / (routed[sure] + floor), 1 / MOST_PACE, MOST_PACE)
+    pace = base * ratio[cell_of_edge]
+    left = 0.5 * float(np.abs(_density(network, routes, grid, pace) - target)[sure].sum())
+    if left > min(fits):
+        pace = base
+    return RouteChoice(base * best, spread, pace, (*fits, min(left, min(fits))))
 
 
 def _spread(
@@ -106,8 +120,8 @@ def _cell_of_edges(network: RoadNetwork, grid: Grid) -> np.ndarray:
     return grid.cell_of(np.clip((network.edge_xy[middle] + network.edge_xy[middle + 1]) / 2, [x0, y0], [x1, y1]))
 
 
-def _density(network: RoadNetwork, routes: Routes, grid: Grid) -> np.ndarray:
+def _density(network: RoadNetwork, routes: Routes, grid: Grid, pace: np.ndarray | None = None) -> np.ndarray:
     """Share of places per cell, equally spaced in time along every route."""
-    places = spaced_points(network, routes, POINTS, by="seconds").reshape(-1, 2)
+    places = spaced_points(network, routes, POINTS, by="seconds", edge_s=pace).reshape(-1, 2)
     counts = grid.counts(places).astype(np.float64)
     return counts / max(counts.sum(), 1.0)
