@@ -33,6 +33,7 @@ from trajkit.study.cells import label
 from trajkit.study.classical_text import composition_table
 from trajkit.study.costs import cost_table
 from trajkit.study.curves import against_epsilon, against_size
+from trajkit.study.realism import realism_table
 from trajkit.study.results import PRIMARY, StudyResults
 from trajkit.study.tables import metric_table, tidy
 from trajkit.study.text import limits, setting
@@ -108,6 +109,16 @@ display(curves.error_along(sizes, label="training trajectories") if len(sizes) e
 # %%
 maps = publish_text.wrong_maps(study)
 tidy(maps) if len(maps) else Markdown("This profile has one map.")
+
+# %% [markdown]
+# ### Single trips
+#
+# Distances to real test trips: of detours (way over crow flight), and where a release has times, of mean speeds and of departures by hour
+# (0: the same shares, 1: no hour in common). *real (train)* is what sampling alone leaves.
+
+# %%
+trips = realism_table(study)
+tidy(trips) if len(trips) else Markdown("Not shown: no run is complete, or the data set is private.")
 
 # %% [markdown]
 # ### Maps

@@ -4,7 +4,7 @@ Model: a deep generator or a classical synthesizer (always ``private``, e.g. ``p
 Condition: ``sample`` and ``attributes`` (no mechanism), ``laplace``, ``gaussian`` and ``vmf`` (a sample made private),
 ``attributes-gaussian`` and its like; none is left out. What else: ``long`` (the model's own budget), ``small`` (a tenth of the
 training set), ``n-8000`` (another size), ``init`` (one fold, other seeds), ``epsilon-1.0`` (another epsilon than 10),
-``epsilon_c-1.0`` and ``d_out-4`` (another condition than the usual), ``map-lattice`` (another road map), ``tiny`` (many seeds of a small training, for its stability
+``epsilon_c-1.0`` and ``d_out-4`` (another condition than the usual), ``map-lattice`` (another road map), ``timed`` (a release with times), ``tiny`` (many seeds of a small training, for its stability
 alone: never rescaled, never in a table of errors). Reports look cells up by name; a study of your own may name its cells as it
 likes, and its report leaves out what it cannot find.
 """
@@ -39,7 +39,7 @@ CONDITIONAL = {
 }
 # what can be compared and picked: a model, a model with its condition, or a classical synthesizer
 CONTESTANTS = {**MODELS, **CONDITIONAL, **CLASSICAL}
-_SERIES = re.compile(r"-(epsilon|epsilon_c|d_out|n|init|tiny|map)(-|$)")
+_SERIES = re.compile(r"-(epsilon|epsilon_c|d_out|n|init|tiny|map|timed)(-|$)")
 _TINY = re.compile(r"-tiny(-|$)")
 _NAME = re.compile(
     rf"(?P<model>{'|'.join([*MODELS, *CLASSICAL])})(-(?P<condition>{'|'.join(sorted(CONDITIONS, key=len, reverse=True))}))?"

@@ -24,7 +24,7 @@ SEAL = "report.json"
 # what report notebooks import; modules that these import count too
 PRESENTING = (
     *("study.text", "study.ranking_text", "study.conditioning_text", "study.conditioning", "study.embedding_ablation"),
-    *("study.sequence_text", "study.classical_text", "study.publish_text", "viz.sequences"),
+    *("study.sequence_text", "study.classical_text", "study.publish_text", "study.realism", "viz.sequences"),
     *("study.theorem_2_text", "study.stability", "study.threat", "study.costs", "study.curves", "study.tables"),
     *("viz.plots", "viz.curves", "viz.ranks", "viz.threat", "viz.stability", "viz.mechanisms"),
 )

@@ -180,9 +180,10 @@ class Run:
         """Judge the release against the test set by every metric that applies, save ``metrics.json``, return it as a table."""
         started = time.monotonic()
         settings = checked(metrics.MetricSettings, self.config.evaluation, where="evaluation")
-        results = metrics.evaluate(
-            self.real, release.trajectories, settings=settings, seed=self.config.seed, roads=self.roads
-        )
+        released = release.trajectories
+        if (released.lengths != self.config.length).any():  # as the real ones were: metrics compare point by point
+            released = Trajectories.from_fixed(to_fixed_length(released, length=self.config.length), meta=released.meta)
+        results = metrics.evaluate(self.real, released, settings=settings, seed=self.config.seed, roads=self.roads)
         rows = [asdict(r) for r in results]
         write_text(
             self.folder / "metrics.json",

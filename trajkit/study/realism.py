@@ -1,0 +1,71 @@
+"""Are single trips realistic? Detours of every release, and hours and speeds of those that have times, against real test trips."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy.stats import wasserstein_distance
+
+from trajkit.classical.trip_habits import hour_counts, ways_m
+from trajkit.study.cells import label, parsed
+from trajkit.study.publish_text import settings
+from trajkit.study.results import StudyResults
+from trajkit.trajectories import Trajectories
+
+LEAST_M = 500.0  # a trip shorter than this, as the crow flies, has no detour to speak of
+TIMED = "-timed"
+
+
+def realism_table(study: StudyResults) -> pd.DataFrame:
+    """One row a release of the first private setting, and each timed one: distances to real test trips (first repetition).
+
+    detour: 1-Wasserstein distance of way over crow flight; speed: the same of mean speeds, m/s; hours: half the sum of differences of
+    shares of departures by hour. "real (train)" is the floor. Empty where nothing raw may be shown, since its figures are exact.
+    """
+    if not study.may_show_raw or not len(study.complete):
+        return pd.DataFrame()
+    test, train = study.first.fold.test, study.first.fold.train
+    timed = [c for c in dict.fromkeys(study.runs["cell"]) if str(c).endswith(TIMED)]
+    cells = [c for s in settings(study)[:1] for c in s.cells.values()]
+    rows = [{"release": "real (train)", **distances(test, train)}]
+    for cell in [*cells, *timed]:
+        released = study.released(str(cell))
+        if released is not None:
+            name = parsed(str(cell))
+            rows.append(
+                {
+                    "release": label(name.contestant if name else str(cell))
+                    + (", with times" if cell in timed else ""),
+                    **distances(test, released),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def distances(real: Trajectories, released: Trajectories) -> dict[str, float | None]:
+    """See `realism_table`; None for what needs times that are not there, or moving trips that are not."""
+    a, b = detours(real), detours(released)
+    found: dict[str, float | None] = {
+        "detour": float(wasserstein_distance(a, b)) if len(a) and len(b) else None,
+        "speed, m/s": None,
+        "hours": None,
+    }
+    if real.t is not None and released.t is not None:
+        found["speed, m/s"] = float(wasserstein_distance(speeds_mps(real), speeds_mps(released)))
+        shares = [hour_counts(t) / len(t) for t in (real, released)]
+        found["hours"] = 0.5 * float(np.abs(shares[0] - shares[1]).sum())
+    return found
+
+
+def detours(trajs: Trajectories) -> np.ndarray:
+    """float64: way over crow flight of each trip of at least `LEAST_M`, capped at 10 so that a few round trips do not decide."""
+    crow = np.hypot(*(trajs.xy[trajs.starts] - trajs.xy[trajs.ends]).T)
+    moving = crow >= LEAST_M
+    return np.minimum(ways_m(trajs)[moving] / crow[moving], 10.0)
+
+
+def speeds_mps(trajs: Trajectories) -> np.ndarray:
+    """float64 [n]: metres of way over seconds; 0 for trips without duration."""
+    assert trajs.t is not None
+    seconds = (trajs.t[trajs.ends] - trajs.t[trajs.starts]) / 1000
+    return np.divide(ways_m(trajs), seconds, out=np.zeros(len(trajs)), where=seconds > 0)
