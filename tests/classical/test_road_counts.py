@@ -114,7 +114,7 @@ def test_everything_released_lies_on_the_public_map_and_the_guarantee_names_it()
     g = release.guarantee
     assert g.holds and g.epsilon == pytest.approx(3.0) and g.delta == 0 and g.numerics == "exact"
     assert any("lattice" in a and "not computed from the data" in a for a in g.assumptions)
-    assert release.report["trips by the tree"] > 0 and len(release.report["misfit of the density, by round"]) == 2
+    assert release.report["trips by the tree"] > 0 and len(release.report["misfit of the density, by round"]) == 3
 
 
 def test_where_many_leave_the_map_the_report_says_so() -> None:
