@@ -26,9 +26,7 @@ from trajkit.datasets.cache import content_hash
 from trajkit.errors import DataContractError, MissingDataError, ParameterError
 from trajkit.map_osm import geopackage_tables, graphml_tables, pbf_tables
 from trajkit.map_tables import DEGREES, MapTables, Rows, build, numbers
-
-# private to roads.py because a finished run's id covers that file's text: make them public when it next changes
-from trajkit.roads import RoadNetwork, _one_of, _read_table, read_roads
+from trajkit.roads import RoadNetwork, one_of, read_roads, read_table
 
 Sources = list[tuple[str, str]]
 OSM_FORMS = {
@@ -63,7 +61,7 @@ def read_network(path: Path, crs: str, speed_mps: float) -> tuple[RoadNetwork, S
         return build(libcity_tables(path, links), crs, speed_mps), _hashed(path, links)
     if not name.endswith((".csv", ".csv.gz")):
         raise ParameterError(f"{path}: not a form of road map that is known; see the table in trajkit/map_files.py")
-    edges, nodes_file = _read_table(path, []), _one_of(path.parent, "nodes")
+    edges, nodes_file = read_table(path, []), one_of(path.parent, "nodes")
     if set(edges) >= ROAD_TABLE:
         return read_roads(path, crs, speed_mps=speed_mps), _hashed(path, nodes_file)
     if set(edges) >= EDGE_LIST:
@@ -75,7 +73,7 @@ def read_network(path: Path, crs: str, speed_mps: float) -> tuple[RoadNetwork, S
 
 def edge_list_tables(path: Path, edges: pd.DataFrame, nodes_file: Path, crs: str) -> MapTables:
     """Return the tables of an edge list; see the module for its columns."""
-    nodes = _read_table(nodes_file, ["id"])
+    nodes = read_table(nodes_file, ["id"])
     if {"lon", "lat"} <= set(nodes):
         nodes, given = nodes.assign(x=nodes["lon"], y=nodes["lat"]), DEGREES
     elif {"x", "y"} <= set(nodes):
@@ -100,7 +98,7 @@ def libcity_tables(path: Path, links_file: Path) -> MapTables:
     cannot forbid a turn at a junction, so turns that NAME.rel leaves out are possible here. ``maxspeed`` and ``highway`` are
     codes that differ between files: the first is ignored, the second kept as the road class.
     """
-    table = _read_table(path, ["geo_id", "type", "coordinates"])
+    table = read_table(path, ["geo_id", "type", "coordinates"])
     rows = Rows(path)
     ids = pd.Index(table["geo_id"])
     rows.refuse(ids.duplicated(), ids, "geo_id used twice", "keep one row a segment")
@@ -123,7 +121,7 @@ def libcity_tables(path: Path, links_file: Path) -> MapTables:
 
 def _junctions(ends: np.ndarray, ids: pd.Index, links_file: Path) -> np.ndarray:
     """Int64 [2 s]: the junction of each segment's start, then of each segment's end; ``ends`` [2 s, 2] are their places."""
-    links = _read_table(links_file, ["origin_id", "destination_id"])
+    links = read_table(links_file, ["origin_id", "destination_id"])
     rows, segments = Rows(links_file), len(ids)
     follow = [ids.get_indexer(links[name]) for name in ("origin_id", "destination_id")]
     for found, name in zip(follow, ("origin_id", "destination_id"), strict=True):
@@ -139,7 +137,7 @@ def _junctions(ends: np.ndarray, ids: pd.Index, links_file: Path) -> np.ndarray:
 
 def _in_folder(folder: Path) -> Path:
     if any((folder / name).is_file() for name in ("edges.csv", "edges.csv.gz")):
-        return _one_of(folder, "edges")
+        return one_of(folder, "edges")
     found = sorted(p for p in folder.iterdir() if LIBCITY.search(p.name.lower()))
     if len(found) != 1:
         raise MissingDataError(

@@ -6,11 +6,14 @@ import importlib
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from trajkit.errors import ParameterError
 from trajkit.release import Release
 from trajkit.trajectories import Trajectories
+
+# for parameters that are tuples: params files have lists only, which strict models refuse
+FromList = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
 
 
 class MethodConfig(BaseModel):

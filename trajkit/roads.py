@@ -195,10 +195,10 @@ def read_roads(path: str | Path, crs: str, *, speed_mps: float = DEFAULT_SPEED_M
     """
     path = Path(path)
     folder = path if path.is_dir() else path.parent
-    edges_file = _one_of(folder, "edges") if path.is_dir() else path
-    nodes_file = _one_of(folder, "nodes")
-    nodes = _read_table(nodes_file, ["osmid", "shape"])
-    edges = _read_table(edges_file, ["shape", "start_node", "end_node", "oneway", "length"])
+    edges_file = one_of(folder, "edges") if path.is_dir() else path
+    nodes_file = one_of(folder, "nodes")
+    nodes = read_table(nodes_file, ["osmid", "shape"])
+    edges = read_table(edges_file, ["shape", "start_node", "end_node", "oneway", "length"])
     points, _ = _read_wkt(nodes_file, nodes["shape"], "POINT", crs)
     lines, offsets = _read_wkt(edges_file, edges["shape"], "LINESTRING", crs)
     ids = pd.Index(nodes["osmid"])
@@ -226,7 +226,8 @@ def read_roads(path: str | Path, crs: str, *, speed_mps: float = DEFAULT_SPEED_M
     )
 
 
-def _one_of(folder: Path, stem: str) -> Path:
+def one_of(folder: Path, stem: str) -> Path:
+    """The table *stem* of the folder, packed or not; `MissingDataError` where it has neither."""
     for name in (f"{stem}.csv", f"{stem}.csv.gz"):
         if (folder / name).is_file():
             return folder / name
@@ -235,7 +236,7 @@ def _one_of(folder: Path, stem: str) -> Path:
     )
 
 
-def _read_table(file: Path, columns: list[str]) -> pd.DataFrame:
+def read_table(file: Path, columns: list[str]) -> pd.DataFrame:
     if not file.is_file():
         raise MissingDataError(f"{file} does not exist: check the path of the road graph")
     try:

@@ -312,11 +312,20 @@ class Trajectories:
     def from_fixed(cls, lonlat: np.ndarray, *, meta: Meta, prefix: str = "s") -> Trajectories:
         """Build from [n, L, 2] degrees (generated trajectories: no time, every trajectory its own user)."""
         n, length, _ = lonlat.shape
+        offsets = np.arange(n + 1, dtype=np.int64) * length
+        return cls.generated(lonlat.reshape(-1, 2), offsets, meta=meta, prefix=prefix)
+
+    @classmethod
+    def generated(
+        cls, lonlat: np.ndarray, offsets: np.ndarray, *, meta: Meta, t: np.ndarray | None = None, prefix: str = "s"
+    ) -> Trajectories:
+        """Build from points [N, 2] (degrees) of generated trajectories, each its own user."""
+        n = len(offsets) - 1
         ids = np.array([f"{prefix}{i}" for i in range(n)], dtype=str)
         return cls(
-            lonlat=np.ascontiguousarray(lonlat.reshape(-1, 2), dtype=np.float64),
-            offsets=np.arange(n + 1, dtype=np.int64) * length,
-            t=None,
+            lonlat=np.ascontiguousarray(lonlat, dtype=np.float64),
+            offsets=offsets,
+            t=t,
             user=np.arange(n, dtype=np.int64),
             user_ids=ids,
             traj_ids=ids,

@@ -194,7 +194,7 @@ tidy(leaks) if len(leaks) else absent
 
 # %%
 own = [c for c in mapped(study.runs["cell"]) if study.models and c.startswith(f"{study.models[0]}-")]
-panels = {"real (test)": study.real_panel(), **{c: r for c in own if (r := study.released(c)) is not None}}
+panels = study.panels(own)
 display(plots.maps(panels, segments=study.road_segments()))
 
 # %% [markdown]

@@ -132,8 +132,7 @@ tidy(study.summary(value="rescaled"), index=True)
 # Real test trajectories and released ones, drawn alike; below, where the points lie.
 
 # %%
-released = {c: study.released(c) for c in mapped(study.runs["cell"])}
-panels = {"real (test)": study.real_panel(), **{c: r for c, r in released.items() if r is not None}}
+panels = study.panels(mapped(study.runs["cell"]))
 display(plots.maps(panels, segments=study.road_segments()))
 
 # %%

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from toys import from_metres
 
-from trajkit.study.realism import detours, distances, speeds_mps
+from trajkit.classical.trip_habits import speeds_mps
+from trajkit.study.realism import detours, distances
 from trajkit.trajectories import Trajectories
 
 STRAIGHT = [(0.0, 0.0), (500.0, 0.0), (1000.0, 0.0)]

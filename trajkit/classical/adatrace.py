@@ -17,12 +17,12 @@ and (5) restores the detail. Its length distribution stands per start cell; ours
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from trajkit import seeds
 from trajkit.baselines import public_meta
@@ -34,7 +34,7 @@ from trajkit.classical.paths import Paths, cell_paths, detour_counts, end_counts
 from trajkit.classical.trips import drawn_pairs
 from trajkit.classical.walks import CHUNK, Chain, first_order, guided_walks, nearest_in_length, places
 from trajkit.geo import box_xy
-from trajkit.methods import count_asked, fitted_attribute
+from trajkit.methods import FromList, count_asked, fitted_attribute
 from trajkit.preprocess import to_fixed_length
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.release import Release
@@ -53,7 +53,7 @@ class AdaTraceConfig(ClassicalConfig):
     ``smoothness``, ``rounding``: as for PrivTrace, and like there the defaults were found on a simulated city that no study uses.
     """
 
-    split: tuple[float, float, float, float, float, float] = (0.02, 0.08, 0.4, 0.2, 0.2, 0.1)
+    split: Annotated[tuple[float, float, float, float, float, float], FromList] = (0.02, 0.08, 0.4, 0.2, 0.2, 0.1)
     trips: int | None = Field(None, ge=1)
     per_coarse_cell: float = Field(200.0, gt=0, allow_inf_nan=False)
     per_cell: float = Field(20.0, gt=0, allow_inf_nan=False)
@@ -63,11 +63,6 @@ class AdaTraceConfig(ClassicalConfig):
     turning: float = Field(1.5, ge=0, allow_inf_nan=False)
     smoothness: float = Field(0.9, ge=0, lt=1)
     rounding: int = Field(2, ge=0)
-
-    @field_validator("split", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -252,6 +247,6 @@ def _report(grid: AdaptiveGrid, n_blocks: int, steps: np.ndarray, trips: np.ndar
         "cells": grid.n_cells,
         "edges between touching cells": grid.n_edges,
         "blocks of the trip table": n_blocks,
-        "looks": [asdict(k) | {"epsilon": float(k.epsilon)} for k in looks.taken],
+        "looks": looks.listed(),
         "noise over signal": {"mobility": ratio("mobility", steps), "trips": ratio("trips", trips)},
     }

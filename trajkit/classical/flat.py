@@ -6,7 +6,7 @@ between is not looked at. Nothing about the data decides the grid, so what a met
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ class Flat:
                 "cells": grid.n_cells,
                 "pairs": noisy.size,
                 "pairs left of the noise": int((trips > 0).sum()),
-                "looks": [asdict(k) | {"epsilon": float(k.epsilon)} for k in looks.taken],
+                "looks": looks.listed(),
             },
         )
         return self

@@ -7,9 +7,9 @@ by addition: what `Looks.guarantee` claims is what was taken, summed up, and `Lo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -125,24 +125,17 @@ class Looks:
         capped = f"at most {self.records} trajectories of a user are looked at, chosen without a look at the others"
         return (*(a for a in ASSUMPTIONS if a != ONE_TRAJECTORY), capped)
 
+    def listed(self) -> list[dict[str, Any]]:
+        """What was taken, as plain values."""
+        return [asdict(look) | {"epsilon": float(look.epsilon)} for look in self.taken]
+
     def guarantee(self, method: str, *, public: Sequence[str]) -> Guarantee:
         """The guarantee of everything that was looked at. ``public``: what the method takes as publicly known, in words."""
         spent = float(sum((look.spent for look in self.taken), Fraction(0)))
         name = "two-sided geometric" if self.mechanism == "geometric" else "Laplace"
         looks = "; ".join(look.in_words() for look in self.taken)
         words = f"{method}: {name} noise on counts, sequential composition of {sum(k.times for k in self.taken)} look(s): {looks}"
-        details = {
-            "looks": [
-                {
-                    "what": k.what,
-                    "times": k.times,
-                    "epsilon": float(k.epsilon),
-                    "sensitivity": k.sensitivity,
-                    "scale": k.scale,
-                }
-                for k in self.taken
-            ]
-        }
+        details = {"looks": self.listed()}
         rng = RNG_OS if self.source == "os" else RNG_SEEDED
         keyed = [KEYED.format(noise="Laplace")] if self.mechanism == "laplace" else []
         return Guarantee(

@@ -125,16 +125,8 @@ class PrefixTreeMethod:
         x0, y0, x1, y1 = self.grid_.bounds
         side = np.array([x1 - x0, y1 - y0]) / self.config.cells
         xy = self.grid_.centres(drawn.symbols) + (rng.random((len(drawn.symbols), 2)) - 0.5) * side
-        ids = np.array([f"r{i}" for i in range(len(drawn))])
-        ragged = Trajectories(
-            lonlat=self.meta_.box.clip(geo.unproject(xy, self.meta_.crs)),
-            offsets=drawn.offsets,
-            t=None,
-            user=np.arange(len(drawn)),
-            user_ids=ids,
-            traj_ids=ids,
-            meta=self.meta_,
-        )
+        placed = self.meta_.box.clip(geo.unproject(xy, self.meta_.crs))
+        ragged = Trajectories.generated(placed, drawn.offsets, meta=self.meta_)
         lonlat = self.meta_.box.clip(to_fixed_length(ragged, length=self.config.length))
         return Trajectories.from_fixed(lonlat, meta=self.meta_)
 

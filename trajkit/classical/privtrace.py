@@ -17,12 +17,12 @@ are correlated and corners rounded off (``smoothness``, ``rounding``). The publi
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from trajkit import seeds
 from trajkit.baselines import public_meta
@@ -34,7 +34,7 @@ from trajkit.classical.paths import Paths, cell_paths, first_order_weights, seco
 from trajkit.classical.trips import drawn_pairs, gravity
 from trajkit.classical.walks import Chain, first_order, free_walks, guided_walks, places, with_second_order
 from trajkit.geo import Box, box_xy
-from trajkit.methods import count_asked, fitted_attribute
+from trajkit.methods import FromList, count_asked, fitted_attribute
 from trajkit.preprocess import to_fixed_length
 from trajkit.privacy.guarantee import Guarantee, no_guarantee
 from trajkit.release import Release
@@ -64,7 +64,7 @@ class PrivTraceConfig(ClassicalConfig):
     """
 
     variant: Literal["private", "published"] = "private"
-    split: tuple[float, float, float] = (0.2, 0.4, 0.4)
+    split: Annotated[tuple[float, float, float], FromList] = (0.2, 0.4, 0.4)
     count_share: float = Field(0.02, gt=0, lt=1)
     trips: int | None = Field(None, ge=1)
     per_coarse_cell: float = Field(300.0, gt=0, allow_inf_nan=False)
@@ -74,11 +74,6 @@ class PrivTraceConfig(ClassicalConfig):
     smoothness: float = Field(0.9, ge=0, lt=1)
     rounding: int = Field(2, ge=0)
     decimals: int | None = Field(None, ge=0)
-
-    @field_validator("split", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -270,6 +265,6 @@ def _report(grid: AdaptiveGrid, first: np.ndarray, posts: np.ndarray, looks: Loo
         "cells": grid.n_cells,
         "edges between touching cells": grid.n_edges,
         "guideposts": int(posts.sum()),
-        "looks": [asdict(k) | {"epsilon": float(k.epsilon)} for k in looks.taken],
+        "looks": looks.listed(),
         "first-order noise per trajectory counted": entries * scale / WEIGHT / total if total > 0 else None,
     }

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -46,7 +46,7 @@ from trajkit.classical.trip_habits import (
 from trajkit.classical.trip_tree import TripGrid, TripTree, count_trips
 from trajkit.errors import DataContractError
 from trajkit.grid import Grid
-from trajkit.methods import count_asked, fitted_attribute
+from trajkit.methods import FromList, count_asked, fitted_attribute
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.public_map import PublicMap, without_streets
 from trajkit.release import Release
@@ -80,16 +80,11 @@ class RoadCountsConfig(ClassicalConfig):
     interval_s: float = Field(15.0, ge=0.001, allow_inf_nan=False)
     day: str = "2020-01-01"
     fine: int | None = Field(None, ge=1, le=256)
-    split: tuple[float, float, float, float] = (0.5, 0.15, 0.25, 0.1)
+    split: Annotated[tuple[float, float, float, float], FromList] = (0.5, 0.15, 0.25, 0.1)
     trips_per_user: int | None = Field(None, ge=1)
     rounds: int = Field(6, ge=0, le=50)
     removed_streets: float = Field(0.0, ge=0, lt=1)
     lattice_m: float = Field(LATTICE_M, gt=0, allow_inf_nan=False)
-
-    @field_validator("split", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @field_validator("split")
     @classmethod
@@ -230,9 +225,8 @@ class RoadCounts:
         usual = np.divide(metres, seconds, out=np.full(len(routes), USUAL_MPS), where=seconds > 0)
         factor = drawn_speeds(model.habits.speed, len(routes), rng) / usual
         xy, t, offsets = timed_points(network, routes, c.interval_s, depart_ms=depart, speed_factor=factor)
-        names = np.array([f"s{i}" for i in range(len(routes))], dtype=str)
         lonlat = model.meta.box.clip(geo.unproject(xy, model.meta.crs))
-        return Trajectories(lonlat, offsets, t, np.arange(len(routes)), names, names, model.meta)
+        return Trajectories.generated(lonlat, offsets, meta=model.meta, t=t)
 
 
 def _report(public: PublicMap, taken: RoadLooks, choice: RouteChoice) -> dict[str, Any]:

@@ -39,10 +39,15 @@ class RouteChoice:
     misfit: tuple[float, ...]
 
 
-def detours(way_m: np.ndarray, crow_m: np.ndarray) -> np.ndarray:
-    """int64 [11]: trips by their way over crow flight, those that are nearly still (crow flight below 500 m) not counted."""
+def detour_ratios(way_m: np.ndarray, crow_m: np.ndarray) -> np.ndarray:
+    """float64: way over crow flight of each trip but those that are nearly still (crow flight below 500 m)."""
     moving = crow_m >= LEAST_M
-    bins = np.searchsorted(DETOURS, way_m[moving] / crow_m[moving], side="right") - 1
+    return way_m[moving] / crow_m[moving]
+
+
+def detours(way_m: np.ndarray, crow_m: np.ndarray) -> np.ndarray:
+    """int64 [11]: trips by their `detour_ratios`."""
+    bins = np.searchsorted(DETOURS, detour_ratios(way_m, crow_m), side="right") - 1
     return np.bincount(np.clip(bins, 0, len(DETOURS) - 1), minlength=len(DETOURS))
 
 
@@ -78,17 +83,16 @@ def fit_choice(
     for _ in range(rounds + 1):
         factor = np.clip(best * ratio[cell_of_edge] ** step, LEAST, MOST)
         rng = np.random.default_rng(seed)  # the same opinions each time, so that rounds can be compared
-        routed = _density(network, router.routes(sources, targets, base * factor, spread=spread, random=rng), grid)
+        routes = router.routes(sources, targets, base * factor, spread=spread, random=rng)
+        routed = _density(network, routes, grid)
         fits.append(0.5 * float(np.abs(routed - target)[sure].sum()))
         if fits[-1] > min(fits):
             step /= 2  # too far: try again from the best one
             continue
-        best = factor
+        best, kept = factor, (routes, routed)
         ratio[sure] = np.clip((routed[sure] + floor) / (target[sure] + floor), 0.5, 2.0)
-    rng = np.random.default_rng(seed)
-    routes = router.routes(sources, targets, base * best, spread=spread, random=rng)
+    routes, routed = kept
     ratio = np.ones(grid.n_cells)
-    routed = _density(network, routes, grid)
     ratio[sure] = np.clip((target[sure] + floor) / (routed[sure] + floor), 1 / MOST_PACE, MOST_PACE)
     pace = base * ratio[cell_of_edge]
     left = 0.5 * float(np.abs(_density(network, routes, grid, pace) - target)[sure].sum())

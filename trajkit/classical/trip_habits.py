@@ -17,6 +17,7 @@ from trajkit.classical.route_choice import SPEEDS, detours
 from trajkit.grid import Grid
 from trajkit.routing import Router
 from trajkit.seeds import child_seed
+from trajkit.segment_index import polyline_lengths
 from trajkit.trajectories import Trajectories
 
 HOURS = 24
@@ -54,16 +55,24 @@ def look_at_habits(trajs: Trajectories, router: Router, looks: Looks, epsilon: F
 
 def ways_m(trajs: Trajectories) -> np.ndarray:
     """float64 [n]: metres of way of each trajectory."""
-    steps = np.hypot(*np.diff(trajs.xy, axis=0).T) if trajs.n_points > 1 else np.zeros(0)
-    inside = np.ones(len(steps), dtype=bool)
-    inside[trajs.offsets[1:-1] - 1] = False
-    return np.bincount(trajs.traj_of_point[:-1][inside], steps[inside], minlength=len(trajs))
+    return np.asarray(polyline_lengths(trajs.xy, trajs.offsets))
+
+
+def crows_m(trajs: Trajectories) -> np.ndarray:
+    """float64 [n]: metres from start to end of each trajectory as the crow flies."""
+    return np.asarray(np.hypot(*(trajs.xy[trajs.starts] - trajs.xy[trajs.ends]).T))
+
+
+def speeds_mps(trajs: Trajectories) -> np.ndarray:
+    """float64 [n]: metres of way over seconds; 0 for trajectories without duration."""
+    assert trajs.t is not None
+    seconds = (trajs.t[trajs.ends].astype(np.float64) - trajs.t[trajs.starts]) / 1000
+    return np.divide(ways_m(trajs), seconds, out=np.zeros(len(trajs)), where=seconds > 0)
 
 
 def detour_counts(trajs: Trajectories) -> np.ndarray:
     """int64 [11]: see `route_choice.detours`. L1 sensitivity 1."""
-    crow = np.hypot(*(trajs.xy[trajs.starts] - trajs.xy[trajs.ends]).T)
-    return detours(ways_m(trajs), crow)
+    return detours(ways_m(trajs), crows_m(trajs))
 
 
 def hours_of(trajs: Trajectories) -> np.ndarray | None:
@@ -86,10 +95,7 @@ def hour_counts(trajs: Trajectories) -> np.ndarray:
 
 def speed_counts(trajs: Trajectories) -> np.ndarray:
     """int64 [10]: trajectories by mean speed over `USUAL_MPS`, a public number; those without duration in the lowest. L1 sensitivity 1."""
-    assert trajs.t is not None
-    seconds = (trajs.t[trajs.ends].astype(np.float64) - trajs.t[trajs.starts]) / 1000
-    speed = np.divide(ways_m(trajs), seconds, out=np.zeros(len(trajs)), where=seconds > 0)
-    bins = np.clip(np.searchsorted(SPEEDS, speed / USUAL_MPS, side="right") - 1, 0, len(SPEEDS) - 1)
+    bins = np.clip(np.searchsorted(SPEEDS, speeds_mps(trajs) / USUAL_MPS, side="right") - 1, 0, len(SPEEDS) - 1)
     return np.bincount(bins, minlength=len(SPEEDS))
 
 

@@ -203,10 +203,9 @@ def places(
     for j in range(1, most):
         score[:, j] = smoothness * score[:, j - 1] + np.sqrt(1 - smoothness**2) * score[:, j]
     xy = _rounded_off(grid.points(cells, ndtr(score)), lengths, rounding)[np.arange(most) < lengths[:, None]]
-    names = np.array([f"s{i}" for i in range(n)], dtype=str)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     lonlat = meta.box.clip(unproject(xy, meta.crs))
-    return Trajectories(lonlat, offsets, None, np.arange(n), names, names, meta)
+    return Trajectories.generated(lonlat, offsets, meta=meta)
 
 
 def _rounded_off(xy: np.ndarray, lengths: np.ndarray, times: int) -> np.ndarray:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from trajkit.deep.condition_config import ConditionConfig
 from trajkit.deep.unet import Sizes
-from trajkit.methods import MethodConfig
+from trajkit.methods import FromList, MethodConfig
 
 
 class DeepConfig(MethodConfig):
@@ -23,7 +23,7 @@ class DeepConfig(MethodConfig):
 
     length: int = Field(64, ge=4, description="points per trajectory")
     channels: int = Field(16, ge=2)
-    channel_multipliers: tuple[int, ...] = (1, 2, 2, 2)
+    channel_multipliers: Annotated[tuple[int, ...], FromList] = (1, 2, 2, 2)
     blocks: int = Field(1, ge=1)
     groups: int = Field(8, ge=1)
     attention: bool = True
@@ -53,11 +53,6 @@ class DeepConfig(MethodConfig):
         if not isinstance(value, (dict, ConditionConfig)):
             raise ValueError("a condition is a mapping such as {type: sample}; leave it out for none")
         return value
-
-    @field_validator("channel_multipliers", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _budget(self) -> Self:

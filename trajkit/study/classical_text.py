@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from trajkit.study.cells import CLASSICAL, MODELS, label
-from trajkit.study.ranking import ALPHA, Setting, pairwise, pick, values_of
+from trajkit.study.ranking import Setting, adjusted, pairwise, pick, values_of
 from trajkit.study.ranking import settings as all_settings
 from trajkit.study.results import PRIMARY, StudyResults
 from trajkit.study.text import claims_in_words
@@ -46,8 +46,7 @@ def settings(study: StudyResults) -> list[Setting]:
 def shown(study: StudyResults) -> dict[str, Trajectories | None]:
     """Releases to draw: real test trajectories, then every contestant of the first setting, then PrivTrace as published."""
     first = [c for s in settings(study)[:1] for c in s.cells.values()]
-    released = {c: study.released(c) for c in [*first, PUBLISHED] if c in set(study.runs["cell"])}
-    return {"real (test)": study.real_panel(), **{c: r for c, r in released.items() if r is not None}}
+    return study.panels([*first, PUBLISHED])
 
 
 def duels(study: StudyResults) -> list[Duel]:
@@ -55,22 +54,11 @@ def duels(study: StudyResults) -> list[Duel]:
     if study.test_ratio is None:
         return []
     found = [_duel(study, setting) for setting in settings(study)]
-    parts = [d.tests for d in found if len(d.tests)]
-    if not parts:
+    tests = [d.tests for d in found if len(d.tests)]
+    if not tests:
         return found
-    from trajkit.study.stats import holm
-
-    known = pd.concat(parts)["p"].dropna()
-    adjusted = iter(holm(known.tolist()) if len(known) else [])
-    out = []
-    for d in found:
-        tests = d.tests.copy()
-        if len(tests):
-            tests["p (Holm)"] = [next(adjusted) if pd.notna(p) else float("nan") for p in tests["p"]]
-            winner = tests["a"].where(tests["mean"] < 0, tests["b"])
-            tests["better"] = winner.where(tests["p (Holm)"] < ALPHA, "")
-        out.append(replace(d, tests=tests))
-    return out
+    together = adjusted(pd.concat(tests, ignore_index=True))
+    return [replace(d, tests=together[together["setting"] == d.setting.name]) for d in found]
 
 
 def _duel(study: StudyResults, setting: Setting) -> Duel:

@@ -48,7 +48,8 @@ def answer(study: StudyResults) -> str:
     """The pick at each epsilon, the cost of privacy, and where another release is better."""
     if not len(study.results) or study.test_ratio is None:
         return "**No run is complete, so there is no answer yet.** The reasons are listed under *Runs that failed*."
-    found = [(s, p) for s, p in picks(study) if p.model]
+    picked = picks(study)
+    found = [(s, p) for s, p in picked if p.model]
     if not found:
         return "\n\n".join(
             [
@@ -57,7 +58,7 @@ def answer(study: StudyResults) -> str:
             ]
         )
     plain = best_plain(study)
-    none = [s.name for s, p in picks(study) if not p.model]
+    none = [s.name for s, p in picked if not p.model]
     said = "; ".join(f"{s.name.removeprefix('private, ')}: **{label(str(p.model))}** ({p.sure})" for s, p in found)
     scale = (
         "Errors are on the scale where real data scores 0 and no information scores 1; the pick has the lowest mean of SWD and JSD among "
@@ -141,9 +142,7 @@ def wrong_maps(study: StudyResults) -> pd.DataFrame:
 
 def shown(study: StudyResults) -> dict[str, Trajectories | None]:
     """Releases to draw: real test trajectories, then every contestant of the first private setting."""
-    cells = [c for s in settings(study)[:1] for c in s.cells.values()]
-    released = {c: study.released(c) for c in cells}
-    return {"real (test)": study.real_panel(), **{c: r for c, r in released.items() if r is not None}}
+    return study.panels(c for s in settings(study)[:1] for c in s.cells.values())
 
 
 def families() -> pd.DataFrame:

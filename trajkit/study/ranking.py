@@ -144,13 +144,17 @@ def pairwise(
                 d = paired_difference(values[a], values[b], test_ratio=test_ratio)
                 rows.append((setting.name, metric, a, b, d.mean, d.low, d.high, d.k, d.p))
         part = pd.DataFrame(rows, columns=["setting", "metric", "a", "b", "mean", "low", "high", "folds", "p"])
-        known = part["p"].notna()
-        part["p (Holm)"] = float("nan")
-        part.loc[known, "p (Holm)"] = holm(part.loc[known, "p"].tolist()) if known.any() else []
-        winner = part["a"].where(part["mean"] < 0, part["b"])
-        part["better"] = winner.where(part["p (Holm)"] < ALPHA, "")
-        parts.append(part)
+        parts.append(adjusted(part))
     return pd.concat([p for p in parts if len(p)], ignore_index=True) if any(map(len, parts)) else pd.DataFrame()
+
+
+def adjusted(tests: pd.DataFrame) -> pd.DataFrame:
+    """``tests`` (columns a, b, mean, p) with ``p (Holm)``, adjusted over all of them, and ``better``, the one that is clearly better or ""."""
+    known = tests["p"].notna()
+    tests = tests.assign(**{"p (Holm)": float("nan")})
+    tests.loc[known, "p (Holm)"] = holm(tests.loc[known, "p"].tolist()) if known.any() else []
+    winner = tests["a"].where(tests["mean"] < 0, tests["b"])
+    return tests.assign(better=winner.where(tests["p (Holm)"] < ALPHA, ""))
 
 
 def pick(results: pd.DataFrame, setting: Setting, tests: pd.DataFrame, *, metrics: Sequence[str]) -> Pick:

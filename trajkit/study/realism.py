@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 from scipy.stats import wasserstein_distance
 
-from trajkit.classical.trip_habits import hour_counts, ways_m
+from trajkit.classical.route_choice import detour_ratios
+from trajkit.classical.trip_habits import crows_m, hour_counts, speeds_mps, ways_m
 from trajkit.study.cells import label, parsed
 from trajkit.study.publish_text import settings
 from trajkit.study.results import StudyResults
 from trajkit.trajectories import Trajectories
 
-LEAST_M = 500.0  # a trip shorter than this, as the crow flies, has no detour to speak of
+MOST_DETOUR = 10.0
 TIMED = "-timed"
 
 
@@ -58,14 +59,5 @@ def distances(real: Trajectories, released: Trajectories) -> dict[str, float | N
 
 
 def detours(trajs: Trajectories) -> np.ndarray:
-    """float64: way over crow flight of each trip of at least `LEAST_M`, capped at 10 so that a few round trips do not decide."""
-    crow = np.hypot(*(trajs.xy[trajs.starts] - trajs.xy[trajs.ends]).T)
-    moving = crow >= LEAST_M
-    return np.minimum(ways_m(trajs)[moving] / crow[moving], 10.0)
-
-
-def speeds_mps(trajs: Trajectories) -> np.ndarray:
-    """float64 [n]: metres of way over seconds; 0 for trips without duration."""
-    assert trajs.t is not None
-    seconds = (trajs.t[trajs.ends] - trajs.t[trajs.starts]) / 1000
-    return np.divide(ways_m(trajs), seconds, out=np.zeros(len(trajs)), where=seconds > 0)
+    """float64: way over crow flight of each trip that moves, capped at `MOST_DETOUR` so that a few round trips do not decide."""
+    return np.minimum(detour_ratios(ways_m(trajs), crows_m(trajs)), MOST_DETOUR)

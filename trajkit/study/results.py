@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,11 @@ class StudyResults:
     def real_panel(self) -> Trajectories | None:
         """Real test trajectories of the first fold, to draw; None where nothing raw may be shown."""
         return self.first.real if self.may_show_raw else None
+
+    def panels(self, cells: Iterable[str]) -> dict[str, Trajectories | None]:
+        """What maps show side by side: real test trajectories, then the releases of ``cells`` that are complete."""
+        released = {c: self.released(c) for c in cells}
+        return {"real (test)": self.real_panel(), **{c: r for c, r in released.items() if r is not None}}
 
     def road_segments(self) -> np.ndarray | None:
         """Road segments [s, 4] in metres beneath the maps; None where no road network is known."""
