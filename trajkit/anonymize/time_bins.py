@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -10,7 +11,8 @@ import pandas as pd
 
 from trajkit.errors import ParameterError
 
-DAY_MS = 86_400_000
+DAY_MS, HOUR_MS = 86_400_000, 3_600_000
+MOST_HOURS = 500 * 8766
 
 
 @dataclass(frozen=True)
@@ -26,19 +28,62 @@ class TimeBins:
 
     def __post_init__(self) -> None:
         if self.minutes is not None and (self.minutes < 1 or 1440 % self.minutes):
-            raise ParameterError(f"time bins of {self.minutes} min do not divide a day: use 15, 30, 60, 120 …, 1440, or null for no time")
+            raise ParameterError(
+                f"time bins of {self.minutes} min do not divide a day: use 15, 30, 60, 120 …, 1440, or null for no time"
+            )
+
+    @property
+    def width_ms(self) -> int:
+        """Width of a bin, ms; 0 where time is not part of the release."""
+        return 0 if self.minutes is None else self.minutes * 60_000
 
     def bin_of(self, t: np.ndarray | None, n_points: int) -> np.ndarray:
         """int64 [n_points]: bin of each time (ms UTC). Raises ParameterError where the set has no times but bins ask for them."""
-        if self.minutes is None:
+        if not self.width_ms:
             return np.zeros(n_points, dtype=np.int64)
+        t = self.needed(t)
+        since, shift = self.shifts(t)
+        shown = t + shift[np.searchsorted(since, t, side="right") - 1] if len(t) else t
+        return (shown % DAY_MS if self.of == "clock" else shown) // self.width_ms
+
+    def needed(self, t: np.ndarray | None) -> np.ndarray:
+        """``t``. Raises ParameterError where the set has no times."""
         if t is None:
             raise ParameterError("time bins need times, and this data set has none: set minutes to null")
-        return self._shown(t) // (self.minutes * 60_000)
+        return t
 
-    def _shown(self, t: np.ndarray) -> np.ndarray:
-        """The time that is binned, ms: of the local day, or since 1970."""
-        if self.of == "absolute":
-            return t
-        local = pd.DatetimeIndex(pd.to_datetime(t, unit="ms", utc=True)).tz_convert(self.tz).tz_localize(None)
-        return local.astype("datetime64[ms]").astype("int64").to_numpy() % DAY_MS
+    def shifts(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What is added to a time before it is binned, ms: int64 [m] ``shift``, each from int64 [m] ``since`` (ms UTC) on."""
+        if self.of == "absolute" or not len(t):
+            return np.array([np.iinfo(np.int64).min]), np.zeros(1, dtype=np.int64)
+        first, last = int(t.min()) // HOUR_MS, int(t.max()) // HOUR_MS
+        if last - first > MOST_HOURS:
+            raise ParameterError("times lie more than 500 years apart: they must be ms since 1970 UTC")
+        return utc_offsets(self.tz, first, last + 1)
+
+
+@lru_cache(maxsize=16)
+def utc_offsets(tz: str, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets of ``tz`` from UTC between two whole hours since 1970: int64 [m] ``since`` (ms UTC) and int64 [m] ``shift`` (ms).
+
+    Looked up at every hour; where two neighbours differ, the millisecond of the change is found by halving. Raises ParameterError for
+    an unknown zone.
+    """
+    hours = np.arange(first, last + 1, dtype=np.int64) * HOUR_MS
+    offset = _offset(hours, tz)
+    low, high = (hours[np.flatnonzero(np.diff(offset)) + side] for side in (0, 1))
+    before = _offset(low, tz)
+    while len(low) and (high - low > 1).any():
+        middle = (low + high) // 2
+        same = _offset(middle, tz) == before
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    return np.append(hours[:1], high), np.append(offset[:1], _offset(high, tz))
+
+
+def _offset(t: np.ndarray, tz: str) -> np.ndarray:
+    """int64 [m]: local time less UTC at the times ``t`` (ms UTC)."""
+    try:
+        local = pd.DatetimeIndex(t.astype("datetime64[ms]")).tz_localize("UTC").tz_convert(tz).tz_localize(None)
+    except (KeyError, ValueError) as error:
+        raise ParameterError(f"time zone {tz!r} is unknown ({error}): write one of the IANA list, e.g. UTC") from error
+    return local.astype("datetime64[ms]").astype("int64").to_numpy() - t
