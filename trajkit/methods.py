@@ -51,6 +51,7 @@ METHODS: dict[str, str] = {
     "adatrace": "trajkit.classical.adatrace:AdaTrace",
     "flat": "trajkit.classical.flat:Flat",
     "road_counts": "trajkit.classical.road_counts:RoadCounts",
+    "k_anonymity": "trajkit.anonymize.k_anonymity:KAnonymity",
     "private_evolution": "trajkit.classical.private_evolution:PrivateEvolution",
 }
 
@@ -69,6 +70,11 @@ def make_method(name: str, **parameters: Any) -> Method:
 
     cls = method_class(name)
     return cls(checked(cls.Config, parameters, where=f"method {name}"))
+
+
+def number_for(method: object, n: int) -> int | None:
+    """What to ask ``method`` (an instance or a class) for: ``n``, or None where its attribute ``RELEASES_ALL`` says that it takes no number."""
+    return None if getattr(method, "RELEASES_ALL", False) else n
 
 
 def count_asked(n: int | None) -> int:

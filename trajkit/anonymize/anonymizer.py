@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from trajkit import seeds
 from trajkit.baselines import public_meta
 from trajkit.errors import ParameterError
 from trajkit.methods import MethodConfig
-from trajkit.trajectories import Trajectories
+from trajkit.trajectories import Meta, Trajectories
 
 
 class AnonymizerConfig(MethodConfig):
@@ -19,6 +20,12 @@ class AnonymizerConfig(MethodConfig):
 
     k: int = Field(5, ge=2)
     count: Literal["user", "trajectory"] = "user"
+
+
+class Anonymizer:
+    """What marks an anonymizer: it releases all that it may, so ``release`` takes None for the number of trajectories."""
+
+    RELEASES_ALL = True
 
 
 def all_of_them(n: int | None) -> None:
@@ -35,10 +42,18 @@ def persons(trajs: Trajectories, count: str) -> np.ndarray:
 def published(
     lonlat: np.ndarray, offsets: np.ndarray, t: np.ndarray | None, group: np.ndarray, *, like: Trajectories, seed: int
 ) -> Trajectories:
+    """Trajectories to hand over: those of `published_rows`."""
+    return published_rows(lonlat, offsets, t, group, meta=like.meta, seed=seed)[0]
+
+
+def published_rows(
+    lonlat: np.ndarray, offsets: np.ndarray, t: np.ndarray | None, group: np.ndarray, *, meta: Meta, seed: int
+) -> tuple[Trajectories, np.ndarray]:
     """Trajectories to hand over, from points [N, 2] (degrees; moved into the public box) with their ``group`` [n] (class, cluster).
 
     Order and ids are drawn afresh for every release and come from nothing but ``seed``: ``c<class>-<number in it>``, class numbers being a
     random permutation, never a hash of the content. Every trajectory is its own user, so that no two of a person can be linked by name.
+    Also returns the private map, int64 [n]: which of the given trajectories each of them is.
     """
     rng = seeds.rng(seed, "sampling", "ids")
     n = len(group)
@@ -48,11 +63,6 @@ def published(
     first = np.append(True, names[1:] != names[:-1])[:n]
     number = np.arange(n) - np.maximum.accumulate(np.where(first, np.arange(n), 0)) if n else names
     ids = np.array([f"c{c}-{i}" for c, i in zip(names, number, strict=True)], dtype=str)
-    out = Trajectories(
-        lonlat=like.meta.box.clip(lonlat), offsets=offsets, t=t, user=np.arange(n, dtype=np.int64), user_ids=ids, traj_ids=ids,
-        meta=public_meta(like.meta),
-    )  # fmt: skip
-    sorted_ = out.take(order)
-    return Trajectories(
-        sorted_.lonlat, sorted_.offsets, sorted_.t, np.arange(n, dtype=np.int64), ids, ids, sorted_.meta
-    )
+    given = Trajectories.generated(meta.box.clip(lonlat), offsets, t=t, meta=public_meta(meta))
+    sorted_ = given.take(order)
+    return replace(sorted_, user=np.arange(n, dtype=np.int64), user_ids=ids, traj_ids=ids), order

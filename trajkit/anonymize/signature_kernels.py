@@ -214,3 +214,27 @@ def distinct(of, persons, n):  # pragma: no cover - compiled
             for k in range(1, len(members)):
                 out[g] += members[k] != members[k - 1]
     return out
+
+
+@njit(cache=True)
+def group_exact(keys):  # pragma: no cover - compiled
+    """As `group`, for int64 [n] keys that are the values themselves."""
+    pairs = np.empty((len(keys), 2), dtype=np.uint64)
+    for i in range(len(keys)):
+        pairs[i, 0], pairs[i, 1] = _mix(np.uint64(keys[i])), np.uint64(keys[i])
+    return group(pairs)
+
+
+@njit(cache=True)
+def row_digests(words, offsets):  # pragma: no cover - compiled
+    """uint64 [n, 2]: digests of the rows [N, w] (uint64) of each trajectory, repeats and all."""
+    out = np.empty((len(offsets) - 1, 2), dtype=np.uint64)
+    a0, b0 = _start(0)
+    for i in range(len(offsets) - 1):
+        a, b = a0, b0
+        for p in range(offsets[i], offsets[i + 1]):
+            for w in range(words.shape[1]):
+                a, b = _mix(a ^ words[p, w]), _mix(b ^ words[p, w])
+        n = np.uint64(offsets[i + 1] - offsets[i])
+        out[i, 0], out[i, 1] = _mix(a ^ n), _mix(b ^ n)
+    return out

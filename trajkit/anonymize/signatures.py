@@ -31,6 +31,11 @@ class Signatures:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def take(self, index: np.ndarray) -> Signatures:
+        """The signatures at ``index`` (int64 [m]), in that order."""
+        labels, offsets = rows_of(self.offsets, index)
+        return Signatures(self.cells[labels], self.bins[labels], offsets)
+
 
 @dataclass(frozen=True)
 class Classes:
@@ -70,13 +75,18 @@ def merged(
     """As `signatures`, and for each label the number of points merged into it, int64 [M]."""
     xy, t, offsets = trajs.xy, trajs.t, trajs.offsets
     if index is not None:
-        lengths = trajs.lengths[index]
-        offsets = concatenate_offsets(lengths)
-        points = np.repeat(trajs.offsets[index] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        points, offsets = rows_of(trajs.offsets, index)
         xy, t = xy[points], None if t is None else t[points]
     c, b = cells.cell_of(xy), bins.bin_of(t, len(xy))
     first, per = kernels.label_starts(c, b, offsets)
     return Signatures(c[first], b[first], concatenate_offsets(per)), np.diff(np.append(first, len(c)))
+
+
+def rows_of(offsets: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """int64: the rows of the slices at ``index`` (int64 [m]) of a ragged array with ``offsets`` [n + 1], and their own offsets [m + 1]."""
+    lengths = np.diff(offsets)[index]
+    own = concatenate_offsets(lengths)
+    return np.repeat(offsets[index] - own[:-1], lengths) + np.arange(own[-1]), own
 
 
 def digests(trajs: Trajectories, cells: Tessellation, bins: TimeBins, *, key: int = 0) -> np.ndarray:

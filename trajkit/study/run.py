@@ -21,7 +21,7 @@ import pandas as pd
 
 from trajkit import datasets, metrics, seeds
 from trajkit.errors import DataContractError, ParameterError, RunFailedError
-from trajkit.methods import Method, make_method, method_class
+from trajkit.methods import Method, make_method, method_class, number_for
 from trajkit.parameters import checked
 from trajkit.preprocess import to_fixed_length
 from trajkit.privacy.guarantee import Guarantee
@@ -160,7 +160,7 @@ class Run:
         return method
 
     def release(self, method: Method | None) -> Release:
-        """Release ``n_release`` trajectories, save them with their guarantee, and return them (read back where they exist)."""
+        """Release ``n_release`` trajectories (anonymizers: all they may), save them with their guarantee, and return them (read back where they exist)."""
         if self._has_release():
             report = json.loads((self.folder / "release.json").read_text())
             saved = Trajectories.from_parquet(self.folder / "release.parquet")
@@ -168,7 +168,7 @@ class Run:
         if method is None:
             raise ParameterError("there is no release in this folder yet: call fit() first and pass its result")
         started = time.monotonic()
-        release = method.release(self.config.n_release, seed=self.config.seed)
+        release = method.release(number_for(method, self.config.n_release), seed=self.config.seed)
         self._seconds["release"] = time.monotonic() - started
         release.trajectories.to_parquet(self.folder / "release.parquet")
         write_text(self.folder / "history.csv", self.history(method).to_csv(index=False))
