@@ -23,7 +23,7 @@ from trajkit import geo
 from trajkit.datasets.city_map import BOX, build_map
 from trajkit.errors import DataContractError, MissingDataError, ParameterError
 from trajkit.map_osm import both_ways, osm_columns
-from trajkit.public_map import PublicMap, from_network, lattice, read_map, street_of, without_streets
+from trajkit.public_map import PublicMap, from_network, lattice, of_another_year, read_map, street_of, without_streets
 from trajkit.roads import DEFAULT_SPEED_MPS, RoadNetwork
 from trajkit.routing import Router, strong_part
 
@@ -392,6 +392,20 @@ def test_missing_streets_leave_a_map_and_repeat_by_seed(seed: int, share: float)
     streets = len(whole.network) // 2
     assert len(found.network) + found.dropped_edges == 2 * (streets - round(share * streets))
     assert f"{round(share * streets)} of its {streets} streets removed" in found.source
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), share=st.floats(0.01, 0.2))
+def test_the_map_of_another_year_is_a_map_with_fewer_and_more_one_way_streets(seed: int, share: float) -> None:
+    whole = lattice(PORTO, CRS, 1000.0)
+    found, again = (of_another_year(whole, share, np.random.default_rng(seed)) for _ in range(2))
+    assert strong_part(found.network.edge_nodes, len(found.network.node_xy)).all() and found.checks(PORTO) == []
+    assert (found.network.edge_xy == again.network.edge_xy).all() and (
+        found.network.speed_mps == again.network.speed_mps
+    ).all()
+    assert len(found.network) < len(whole.network) and found.network.oneway.any() and not whole.network.oneway.any()
+    assert len(np.unique(np.round(found.network.speed_mps / whole.network.speed_mps[0], 6))) == 3
+    assert "streets removed" in found.source and "as in another year" in found.source
 
 
 def test_too_many_streets_removed() -> None:

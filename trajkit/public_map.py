@@ -7,7 +7,7 @@ post-processing and costs nothing; the guarantee must say so, in the words of `P
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from trajkit.trajectories import concatenate_offsets
 
 MOST_NODES = 2_000_000
 LEAST_INSIDE = 0.5
+SPEEDS_OF_ANOTHER_YEAR = (0.8, 1.0, 1.25)
 
 
 @dataclass(frozen=True)
@@ -169,17 +170,46 @@ def without_streets(public_map: PublicMap, share: float, rng: np.random.Generato
     if not 0 <= share < 1:
         raise ParameterError(f"the share of streets to remove must be at least 0 and below 1, got {share!r}")
     network, street = public_map.network, street_of(public_map.network)
-    streets = int(street.max()) + 1
-    removed = np.zeros(streets, dtype=bool)
-    removed[rng.permutation(streets)[: round(share * streets)]] = True
-    everywhere = np.ones(len(network.node_xy), dtype=bool)
-    source = f"{public_map.source}; {removed.sum()} of its {streets} streets removed at random"
+    removed = _some_streets(street, share, rng)
+    source = f"{public_map.source}; {removed.sum()} of its {len(removed)} streets removed at random"
+    return _left(network, ~removed[street], source, f"without {removed.sum()} of {len(removed)} streets")
+
+
+def _some_streets(street: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """bool [streets]: ``share`` of the streets."""
+    chosen = np.zeros(int(street.max()) + 1, dtype=bool)
+    chosen[rng.permutation(len(chosen))[: round(share * len(chosen))]] = True
+    return chosen
+
+
+def _left(network: RoadNetwork, edges: np.ndarray, source: str, what: str) -> PublicMap:
+    """The map of the ``edges`` (bool [m]) that are left. Raises ParameterError where that is none."""
     try:
-        return from_network(_restricted(network, everywhere, ~removed[street]), source)
+        return from_network(_restricted(network, np.ones(len(network.node_xy), dtype=bool), edges), source)
     except DataContractError as error:
-        raise ParameterError(
-            f"without {removed.sum()} of {streets} streets no map is left: take a smaller share"
-        ) from error
+        raise ParameterError(f"{what} no map is left: take a smaller share") from error
+
+
+def of_another_year(public_map: PublicMap, share: float, rng: np.random.Generator) -> PublicMap:
+    """Return the map as it was in another year: to study a map that is out of date.
+
+    ``share`` (0 to below 1) of its streets, drawn by ``rng``, are not there yet, the same share of the rest is open in one direction only
+    where it was open in two, and every street has a speed of that year (0.8 to 1.25 times). What no longer reaches the rest goes, and is counted as dropped.
+    Raises ParameterError as `without_streets` does.
+    """
+    older = without_streets(public_map, share, rng)
+    network, street = older.network, street_of(older.network)
+    two_way = np.bincount(street) == 2
+    turned = _some_streets(street, share, rng) & two_way
+    one_of_two = np.zeros(len(network), dtype=bool)
+    one_of_two[np.unique(street, return_index=True)[1]] = True
+    changed = replace(
+        network,
+        speed_mps=network.speed_mps * rng.choice(SPEEDS_OF_ANOTHER_YEAR, len(turned))[street],
+        oneway=network.oneway | turned[street],
+    )
+    source = f"{older.source}; {turned.sum()} more made one-way and speeds changed, as in another year"
+    return _left(changed, ~turned[street] | one_of_two, source, f"with {turned.sum()} streets made one-way")
 
 
 def street_of(network: RoadNetwork) -> np.ndarray:

@@ -6,6 +6,7 @@ Edges are directed: a street open both ways is stored once for each direction. T
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -58,6 +59,23 @@ class RoadNetwork:
     def travel_time_s(self) -> np.ndarray:
         """float64 [m]: seconds to drive each edge at its speed."""
         return self.length_m / self.speed_mps
+
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of everything that the network says."""
+        digest = hashlib.sha256(self.crs.encode())
+        for array in (
+            self.node_xy,
+            self.edge_nodes,
+            self.length_m,
+            self.speed_mps,
+            self.oneway,
+            self.edge_xy,
+            self.edge_offsets,
+        ):
+            digest.update(f"{array.dtype}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update("\n".join([*map(str, self.node_ids), *map(str, self.road_class)]).encode())
+        return digest.hexdigest()
 
     def segments(self) -> np.ndarray:
         """Return float64 [s, 4] (x0, y0, x1, y1 in metres): the straight pieces of every edge, edge by edge."""

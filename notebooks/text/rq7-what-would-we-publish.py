@@ -103,8 +103,8 @@ display(curves.error_along(sizes, label="training trajectories") if len(sizes) e
 # %% [markdown]
 # ### A wrong map
 #
-# The same counts drawn on other maps: errors rise where the map does not hold the streets that people took, and a noisy count says how many
-# trajectories leave it.
+# The same counts drawn on other maps, and on the right one where people leave the roads: errors rise where the map does not hold the ways that
+# people took, and a noisy count says how many trajectories leave it. (Another year: streets missing, more of them one-way, other speeds.)
 
 # %%
 maps = publish_text.wrong_maps(study)
@@ -113,8 +113,8 @@ tidy(maps) if len(maps) else Markdown("This profile has one map.")
 # %% [markdown]
 # ### Single trips
 #
-# Distances to real test trips: of detours (way over crow flight), and where a release has times, of mean speeds and of departures by hour
-# (0: the same shares, 1: no hour in common). *real (train)* is what sampling alone leaves.
+# Distances to real test trips: of detours (way over crow flight), and where a release has times, of mean speeds, of stops (share of a trip's
+# time spent standing) and of departures by hour (0: the same shares, 1: no hour in common). *real (train)* is what sampling alone leaves.
 
 # %%
 trips = realism_table(study)

@@ -16,6 +16,7 @@ from trajkit import geo
 from trajkit.datasets import load, roads_of
 from trajkit.datasets.city import City, simulate
 from trajkit.datasets.city_map import BOX, CRS, SPEED_MPS, CityMap, build_map
+from trajkit.datasets.city_off_roads import leave_roads
 from trajkit.datasets.city_people import STAY, WORK, draw_people, draw_places, home_weights, plan_days
 from trajkit.datasets.city_streets import RIVER_HALF_WIDTH_M
 from trajkit.datasets.city_trips import INTERVAL_S, find_routes, network_of
@@ -279,3 +280,16 @@ def test_traffic_is_as_spread_out_as_in_porto(shared: Path) -> None:
     porto = load("porto", data=str(shared / "data" / "porto" / "train_by_taxi.csv.gz")).take(np.arange(20_000))
     city = load("city", settings={"trips": 20_000, "seed": 0})
     assert sharpness(city) == pytest.approx(sharpness(porto), rel=0.25)
+
+
+def test_people_who_leave_the_roads_keep_ends_and_times(city: City) -> None:
+    before = city.trajectories
+    after = leave_roads(before, share=0.25, seed=5).check()
+    changed = np.unique(before.user[before.traj_of_point[(after.lonlat != before.lonlat).any(axis=1)]])
+    assert len(changed) == pytest.approx(0.25 * SIZE["people"], abs=1)
+    astray = np.isin(before.user, changed)
+    assert np.allclose(after.xy[after.starts], before.xy[before.starts], atol=1) and (after.t == before.t).all()  # type: ignore[attr-defined]
+    near = city.roads.near(after.xy, 20.0)
+    assert near[~astray[after.traj_of_point]].mean() > 0.95 > 0.7 > near[astray[after.traj_of_point]].mean()
+    assert (leave_roads(before, share=0.25, seed=5).lonlat == after.lonlat).all()
+    assert (leave_roads(before, share=0.0, seed=5).lonlat == before.lonlat).all()

@@ -39,7 +39,7 @@ def promised(parameters: dict[str, Any]) -> Guarantee:
 def study(folder: Path, monkeypatch: pytest.MonkeyPatch, cells: dict[str, dict[str, Any]], **plan: Any) -> Path:
     """Write a study into ``folder`` and point the package at it; return it. ``cells``: name → what is known of it.
 
-    rescaled: one number a repetition, for every metric (None: that run failed, MISSING: it never ran); parameters, train_size, vary,
+    rescaled: one number a repetition, for every metric (None: that run failed, MISSING: it never ran); parameters, train_size, data (settings of the data set), vary,
     report (of the release), losses (of every repetition).
     """
     for module in (results, progress):
@@ -67,6 +67,7 @@ def _run(
     *,
     parameters: dict[str, Any] | None = None,
     train_size: int | None = None,
+    data: dict[str, Any] | None = None,
     vary: str = "fold",
     report: dict[str, Any] | None = None,
     losses: Sequence[float] = (2.0, 1.0),
@@ -78,7 +79,8 @@ def _run(
     parameters = parameters or {}
     fold = replicate if vary == "fold" else 0
     config = {
-        "method": cell.split("-")[0], "fold": fold, "seed": replicate, "train_size": train_size, "parameters": parameters
+        "method": cell.split("-")[0], "fold": fold, "seed": replicate, "train_size": train_size, "parameters": parameters,
+        "dataset_settings": data or {},
     }  # fmt: skip
     if parameters:
         rows = [f"{i + 1},{loss},{30.0 + 60.0 * i}" for i, loss in enumerate(losses)]

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from trajkit.study import identity
-from trajkit.study.identity import code_fingerprint, evaluation_id, release_id
+from trajkit.study.identity import code_fingerprint, evaluation_id, release_id, run_id
 from trajkit.study.params import RunConfig
 
 BASE = RunConfig(dataset="city", method="uniform", parameters={"length": 8}, length=8, evaluation={"n_pairs": 5})
@@ -58,3 +58,13 @@ def test_comments_and_docstrings_do_not_count_and_code_does() -> None:
 def test_the_code_of_a_method_includes_what_it_imports() -> None:
     assert code_fingerprint("trajkit.deep.diffusion") != code_fingerprint("trajkit.deep.trainer")
     assert code_fingerprint("trajkit.study.results") != code_fingerprint("trajkit.study.results", presenting=True)
+
+
+def test_another_road_network_is_another_release_for_methods_that_draw_on_it_and_another_evaluation_for_all() -> None:
+    on_map = BASE.model_copy(update={"method": "road_counts", "parameters": {}})
+    ids = {
+        c.method: [run_id(c, data_fingerprint="d", roads_fingerprint=r).split("-") for r in "ab"]
+        for c in (BASE, on_map)
+    }
+    assert ids["uniform"][0][0] == ids["uniform"][1][0] and ids["uniform"][0][1] != ids["uniform"][1][1]
+    assert ids["road_counts"][0][0] != ids["road_counts"][1][0]

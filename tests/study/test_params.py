@@ -113,7 +113,11 @@ def test_questions_share_their_runs(profile: str) -> None:
         }
         assert (
             at_each <= seven
-            and {f"road_counts-private{m}" for m in ("-map-removed", "-map-lattice", "-small")} <= seven
+            and {
+                f"road_counts-private{m}"
+                for m in ("-map-removed", "-map-year", "-map-lattice", "-map-left", "-small", "-n-64000")
+            }
+            <= seven
         )
         unconditional = {c for c in two if c not in BASELINES and not is_tiny(c) and not parsed(c).condition}  # type: ignore[union-attr]
         assert unconditional <= one & three
@@ -195,6 +199,23 @@ def test_only_a_tiny_cell_has_sizes_of_its_own(own: dict[str, Any]) -> None:
     assert runs[-1].config.n_release == own.get("n_release", 10)
     with pytest.raises(ParameterError, match=r"cell d-tiny: evaluation.*n_pears is unknown"):
         plan_runs(_profile(cells=_cell(name="d-tiny", evaluation={"n_pears": 5})), dataset="city")
+
+
+def test_a_cell_with_data_of_its_own_has_baselines_on_it_and_runs_on_no_other_set() -> None:
+    own = {"datasets": {"city": {"people": 7}}}
+    with pytest.raises(
+        ParameterError, match="data of its own, but no cell with the same `datasets` runs real, straight, uniform"
+    ):
+        _profile(cells=_cell(**own))
+    cells = [
+        *_cell(),
+        *(c for m in ("real", "uniform", "straight") for c in _cell(name=f"{m}-own", method=m, parameters={}, **own)),
+    ]
+    profile = _profile(cells=cells, datasets={"city": {"days": 3}})
+    runs = {r.cell: r.config for r in plan_runs(profile, dataset="city", seeds=1)}
+    assert runs["real-own"].dataset_settings == {"days": 3, "people": 7}
+    assert [r.dataset_settings for c, r in runs.items() if not c.endswith("-own")] == [{"days": 3}]
+    assert not any(r.cell.endswith("-own") for r in plan_runs(profile, dataset="porto", data="x", seeds=1))
 
 
 def test_plan_completes_defaults_and_pairs_seed_with_fold() -> None:

@@ -23,7 +23,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     planned = []
     for cell in CELLS:
         (tmp_path / "runs" / f"id-{cell}").mkdir(parents=True)
-        config = {"method": cell.split("-")[0], "fold": 0, "seed": 0, "train_size": None, "parameters": {}}
+        config = {
+            "method": cell.split("-")[0],
+            "fold": 0,
+            "seed": 0,
+            "train_size": None,
+            "parameters": {},
+            "dataset_settings": {},
+        }
         planned.append({"run_id": f"id-{cell}", "cell": cell, "replicate": 0, "vary": "fold", "config": config})
     _plan(tmp_path, runs=planned)
     return tmp_path

@@ -49,9 +49,27 @@ def test_a_lattice_is_a_map_of_its_own_and_no_contestant(tmp_path: Path, monkeyp
     s = made_study(tmp_path, monkeypatch)
     table = publish_text.wrong_maps(s)
     assert list(table["cell"]) == ["road_counts-private", "road_counts-private-map-lattice"]
-    assert (table["off the map (noisy)"] == 0.25).all() and (table["map"] == "a map").all()
+    assert (table["off the map (noisy)"] == 0.25).all() and list(table["map"]) == ["as it is", "a lattice"]
     assert table["SWD"].tolist() == pytest.approx([0.025, 0.2])
     assert not any("map-lattice" in c for x in publish_text.settings(s) for c in x.cells.values())
+
+
+def test_cells_with_data_of_their_own_are_rescaled_by_their_own_baselines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {"data": {"off_roads": 0.2}}
+    ends = {"real": 0.2, "uniform": 0.7, "straight": 0.7}
+    cells = {f"{m}-map-left": {"rescaled": [v] * 3, **own} for m, v in ends.items()}
+    s = made_study(
+        tmp_path,
+        monkeypatch,
+        **cells,
+        **{"road_counts-private-map-left": {"rescaled": [0.3] * 3, **own, **PRIVATE, **OFF}},
+    )
+    table = publish_text.wrong_maps(s).set_index("cell")
+    assert table.loc["road_counts-private-map-left", "SWD"] == pytest.approx((0.3 - 0.2) / (0.7 - 0.2))
+    assert table.loc["road_counts-private", "SWD"] == pytest.approx(0.025)
+    assert publish_text.best_plain(s) == "gan-plain-long" and len(publish_text.settings(s)) == 2
 
 
 def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from toys import from_metres
 
 from trajkit.classical.trip_habits import speeds_mps
-from trajkit.study.realism import detours, distances
+from trajkit.study.realism import detours, distances, standing_shares
 from trajkit.trajectories import Trajectories
 
 STRAIGHT = [(0.0, 0.0), (500.0, 0.0), (1000.0, 0.0)]
@@ -36,5 +36,15 @@ def test_hours_and_speeds_need_times_on_both_sides() -> None:
     morning, evening = timed(trips, hour=8.5, seconds=50), timed(trips, hour=18.5, seconds=100)
     found = distances(morning, evening)
     assert found["hours"] == pytest.approx(1.0) and found["speed, m/s"] == pytest.approx(5.0, rel=1e-3)
-    assert distances(morning, morning) == {"detour": 0.0, "speed, m/s": 0.0, "hours": 0.0}
+    assert distances(morning, morning) == {"detour": 0.0, "speed, m/s": 0.0, "stops": 0.0, "hours": 0.0}
     assert distances(morning, trips)["speed, m/s"] is None
+
+
+def test_stops_are_the_share_of_time_between_fixes_that_hardly_differ() -> None:
+    waits = from_metres([[(0.0, 0.0), (500.0, 0.0), (505.0, 0.0), (1000.0, 0.0)], [(0.0, 0.0)] * 4])
+    assert standing_shares(timed(waits, hour=8, seconds=50)) == pytest.approx([1 / 3, 1.0])
+    goes = from_metres([[(0.0, 0.0), (400.0, 0.0), (800.0, 0.0), (1200.0, 0.0)]] * 2)
+    goes = timed(goes, hour=8, seconds=50)
+    assert standing_shares(goes) == pytest.approx([0.0, 0.0])
+    assert distances(goes, timed(waits, hour=8, seconds=50))["stops"] == pytest.approx((1 / 3 + 1) / 2)
+    assert standing_shares(timed(from_metres([[(0.0, 0.0)]]), hour=8, seconds=50)) == pytest.approx([0.0])

@@ -48,7 +48,7 @@ from trajkit.errors import DataContractError
 from trajkit.grid import Grid
 from trajkit.methods import FromList, count_asked, fitted_attribute
 from trajkit.privacy.guarantee import Guarantee
-from trajkit.public_map import PublicMap, without_streets
+from trajkit.public_map import PublicMap, of_another_year, without_streets
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
 from trajkit.route_points import spaced_points, timed_points
@@ -69,7 +69,8 @@ class RoadCountsConfig(ClassicalConfig):
     ``length`` places; ``bands`` are the parts of the day that trips are counted in then. ``coarse``, ``halvings``: see `TripGrid`. ``fine``:
     cells along each side for starts, ends and density; null: sqrt(noisy trips x epsilon) / 8, 8 to 64 (epsilon per trajectory).
     ``split``: see the module. ``trips_per_user``: bounds what a user adds, and makes the user the unit of privacy. ``rounds``: of the fit of edge
-    costs. ``removed_streets``: share of the streets that the map is made to lack, for studies of a wrong map.
+    costs. ``removed_streets``: share of the streets that the map is made to lack; ``changed_streets``: share that are not there yet or one-way
+    in the map of another year; both for studies of a wrong map.
     """
 
     map: str = "dataset"
@@ -84,6 +85,7 @@ class RoadCountsConfig(ClassicalConfig):
     trips_per_user: int | None = Field(None, ge=1)
     rounds: int = Field(6, ge=0, le=50)
     removed_streets: float = Field(0.0, ge=0, lt=1)
+    changed_streets: float = Field(0.0, ge=0, lt=1)
     lattice_m: float = Field(LATTICE_M, gt=0, allow_inf_nan=False)
 
     @field_validator("split")
@@ -167,6 +169,8 @@ class RoadCounts:
         public = chosen_map(c.map, train.meta, roads, lattice_m=c.lattice_m)
         if c.removed_streets > 0:
             public = without_streets(public, c.removed_streets, seeds.rng(0, "data", "removed_streets"))
+        if c.changed_streets > 0:
+            public = of_another_year(public, c.changed_streets, seeds.rng(0, "data", "changed_streets"))
         router = Router(public.network)
         looks = Looks(c.epsilon, seed=seed, stream="road_counts", source=c.noise, records=c.trips_per_user)
         seen = train if c.trips_per_user is None else capped(train, c.trips_per_user, seed)

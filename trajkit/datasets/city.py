@@ -22,6 +22,7 @@ from pydantic import Field
 
 from trajkit import geo
 from trajkit.datasets.city_map import BOX, CRS, TZ, CityMap, build_map
+from trajkit.datasets.city_off_roads import leave_roads
 from trajkit.datasets.city_people import (
     HOME,
     WORK,
@@ -51,12 +52,14 @@ DECIMALS = 6
 
 
 class CitySettings(DatasetSettings):
-    """Settings of the simulated city; ``trips`` keeps exactly that many of the simulated trips, by a seeded draw."""
+    """Settings of the simulated city; ``trips`` keeps exactly that many of the simulated trips, by a seeded draw; ``off_roads``: share of the
+    people who leave the roads (`city_off_roads`)."""
 
     people: int = Field(default=700, ge=1, le=999_999)
     days: int = Field(default=14, ge=1, le=366)
     seed: int = Field(default=1, ge=0)
     trips: int | None = Field(default=None, ge=1)
+    off_roads: float = Field(default=0.0, ge=0, le=1)
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,8 @@ def load_city(settings: CitySettings) -> Trajectories:
     Raises DataContractError where fewer trips than that were simulated.
     """
     trajs = simulate(people=settings.people, days=settings.days, seed=settings.seed).trajectories
+    if settings.off_roads:
+        trajs = leave_roads(trajs, share=settings.off_roads, seed=settings.seed)
     return trajs if settings.trips is None else draw_trips(trajs, n=settings.trips, seed=settings.seed)
 
 

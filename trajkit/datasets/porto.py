@@ -14,11 +14,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pc
+from pydantic import Field
 
 from trajkit.datasets import polyline
 from trajkit.datasets.registry import DatasetSettings, dataset
 from trajkit.datasets.sources import opened
 from trajkit.errors import DataContractError
+from trajkit.geo import Box
 from trajkit.preprocess import DropReport
 from trajkit.roads import RoadNetwork, read_roads
 from trajkit.trajectories import Trajectories, concatenate_offsets
@@ -34,6 +36,7 @@ class PortoSettings(DatasetSettings):
     """Defaults are the published processing (study.md, 1.2): flagged trips and trips that leave the box go, 10 to 200 points stay.
 
     ``roads`` names a road network (see `trajkit.roads.read_roads`); without it, ``porto_roads`` beside the data is used.
+    ``box``: (lon_min, lat_min, lon_max, lat_max) of a smaller public box, e.g. the one that a road network covers.
     """
 
     min_points: int = 10
@@ -41,6 +44,7 @@ class PortoSettings(DatasetSettings):
     drop_missing_data: bool = True
     drop_duplicates: bool = False
     roads: str | None = None
+    box: list[float] | None = Field(default=None, min_length=4, max_length=4)
 
     def steps(self) -> list[tuple[str, dict[str, Any]]]:
         """Box (whole trips), length, and the search for trips that are stored twice."""
@@ -187,7 +191,8 @@ def _assemble(chunks: _Chunks, broken: list[str], path: Path, settings: PortoSet
         {reason: [int(a), int(b)] for reason, (a, b) in dropped.items() if a},
         found={what: int(n) for what, n in found.items() if n},
     )
-    return trajs.with_meta(steps=(asdict(report),))
+    box = trajs.meta.box if settings.box is None else Box(*settings.box)
+    return trajs.with_meta(steps=(asdict(report),), box=box)
 
 
 def _join(chunks: _Chunks, lengths: np.ndarray) -> tuple[Trajectories, dict[str, int]]:

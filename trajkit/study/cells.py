@@ -4,7 +4,7 @@ Model: a deep generator or a classical synthesizer (always ``private``, e.g. ``p
 Condition: ``sample`` and ``attributes`` (no mechanism), ``laplace``, ``gaussian`` and ``vmf`` (a sample made private),
 ``attributes-gaussian`` and its like; none is left out. What else: ``long`` (the model's own budget), ``small`` (a tenth of the
 training set), ``n-8000`` (another size), ``init`` (one fold, other seeds), ``epsilon-1.0`` (another epsilon than 10),
-``epsilon_c-1.0`` and ``d_out-4`` (another condition than the usual), ``map-lattice`` (another road map), ``timed`` (a release with times), ``tiny`` (many seeds of a small training, for its stability
+``epsilon_c-1.0`` and ``d_out-4`` (another condition than the usual), ``map-lattice`` (another road map, or people who leave it), ``timed`` (a release with times), ``tiny`` (many seeds of a small training, for its stability
 alone: never rescaled, never in a table of errors). Reports look cells up by name; a study of your own may name its cells as it
 likes, and its report leaves out what it cannot find.
 """

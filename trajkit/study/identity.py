@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import inspect
 import json
 from functools import lru_cache
 from pathlib import Path
@@ -34,14 +35,17 @@ def template_of(method: str) -> Path:
     return ROOT / "notebooks" / f"{getattr(method_class(method), 'TEMPLATE', own.stem)}.ipynb"
 
 
-def release_id(config: RunConfig, *, data_fingerprint: str) -> str:
-    """12 hex digits: parameters, data, template and the code of the method (comments and docstrings do not count)."""
+def release_id(config: RunConfig, *, data_fingerprint: str, roads_fingerprint: str = "") -> str:
+    """12 hex digits: parameters, data, template and the code of the method (comments and docstrings do not count), and the road network
+    for methods that draw on it."""
     keys = ("dataset", "unit", "fold", "train_size", "seed", "length", "n_release", "method", "parameters")
     chosen = {k: v for k, v in config.model_dump(mode="json").items() if k in keys}
     module = METHODS[config.method].partition(":")[0]
+    on_roads = "roads" in inspect.signature(method_class(config.method).fit).parameters
     return _short(
         {
             **chosen,
+            **({"roads": roads_fingerprint} if on_roads else {}),
             "data": data_fingerprint,
             "template": _template_hash(config.method),
             "code": [code_fingerprint(module), code_fingerprint("trajkit.split")],
@@ -49,16 +53,16 @@ def release_id(config: RunConfig, *, data_fingerprint: str) -> str:
     )
 
 
-def evaluation_id(release: str, config: RunConfig) -> str:
-    """8 hex digits: the release, the metric settings and the code of the metrics."""
-    settings = [config.evaluation, config.dataset_settings]  # the latter may name a road network
+def evaluation_id(release: str, config: RunConfig, *, roads_fingerprint: str = "") -> str:
+    """8 hex digits: the release, the metric settings, the road network and the code of the metrics."""
+    settings = [config.evaluation, roads_fingerprint]
     return _short({"release": release, "settings": settings, "code": code_fingerprint("trajkit.metrics")})[:8]
 
 
-def run_id(config: RunConfig, *, data_fingerprint: str) -> str:
+def run_id(config: RunConfig, *, data_fingerprint: str, roads_fingerprint: str = "") -> str:
     """``<release id>-<evaluation id>``: runs with the same first part share one release."""
-    release = release_id(config, data_fingerprint=data_fingerprint)
-    return f"{release}-{evaluation_id(release, config)}"
+    release = release_id(config, data_fingerprint=data_fingerprint, roads_fingerprint=roads_fingerprint)
+    return f"{release}-{evaluation_id(release, config, roads_fingerprint=roads_fingerprint)}"
 
 
 @lru_cache(maxsize=64)

@@ -56,6 +56,8 @@ class Cell(_Strict):
     Repetition i has root seed i + ``seed_offset``: a cell that differs in nothing else shows what chance alone does. A cell named
     ``…-tiny`` may release another number (``n_release``), be judged by other settings (``evaluation``, over the profile's) and
     repeat beyond the five folds: its ``seeds`` stand whatever SEEDS says, repetition i takes fold i % 5.
+    A cell with ``datasets`` runs on those data sets alone, each with the given settings over the profile's, and is rescaled by the baselines
+    that have the same.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Cell(_Strict):
     seed_offset: int = Field(default=0, ge=0)
     n_release: int | None = Field(default=None, gt=0)
     evaluation: dict[str, Any] = {}
+    datasets: dict[str, dict[str, Any]] = {}
     resources: Resources | None = None
 
     @model_validator(mode="after")
@@ -102,6 +105,18 @@ class Profile(_Strict):
     resources: Resources = Resources()
     sequences: ExperimentSettings | None = None
     cells: list[Cell] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _own_data_has_baselines(self) -> Self:
+        for cell in self.cells:
+            alike = {c.method for c in self.cells if c.datasets == cell.datasets}
+            missing = {"real", "uniform", "straight"} - alike if cell.datasets else set()
+            if missing:
+                raise ValueError(
+                    f"cell {cell.name} has data of its own, but no cell with the same `datasets` runs {', '.join(sorted(missing))}: "
+                    "its errors would have no scale"
+                )
+        return self
 
 
 class Question(_Strict):
@@ -159,9 +174,12 @@ def plan_runs(
     if not 1 <= n_seeds <= N_FOLDS:
         raise ParameterError(f"SEEDS must be 1 to {N_FOLDS} (there are {N_FOLDS} folds), got {n_seeds}")
     checked(MetricSettings, profile.evaluation, where="evaluation")
-    dataset_settings = {**profile.datasets.get(dataset, {}), **(settings or {})}
+    of_profile = {**profile.datasets.get(dataset, {}), **(settings or {})}
     runs = []
     for cell in profile.cells:
+        if cell.datasets and dataset not in cell.datasets:
+            continue
+        dataset_settings = {**of_profile, **cell.datasets.get(dataset, {})}
         settings_of = {**profile.evaluation, **cell.evaluation}
         evaluation = checked(MetricSettings, settings_of, where=f"cell {cell.name}: evaluation").model_dump()
         for parameters, suffix in _expand(cell):

@@ -12,7 +12,13 @@ from trajkit.study.text import claims_in_words
 from trajkit.trajectories import Trajectories
 
 ON_MAP = "road_counts"
-MAPS = ("", "-map-removed", "-map-lattice")
+MAPS = {
+    "": "as it is",
+    "-map-removed": "a tenth of the streets missing",
+    "-map-year": "of another year",
+    "-map-lattice": "a lattice",
+    "-map-left": "as it is, but a fifth of the people leave the roads",
+}
 
 
 def settings(study: StudyResults) -> list[Setting]:
@@ -129,14 +135,14 @@ def cost_of_privacy(study: StudyResults) -> pd.DataFrame:
 def wrong_maps(study: StudyResults) -> pd.DataFrame:
     """One row a map: rescaled errors of the release that is drawn on it, and the noisy share of trajectories off it."""
     rows = []
-    for suffix in MAPS:
+    for suffix, what in MAPS.items():
         cell = f"{ON_MAP}-private{suffix}"
         runs = study.complete[study.complete["cell"] == cell]
         if len(runs):
             reports = [study.read(r, "release.json") for r in runs["run_id"]]
             off = [report["share of trajectories off the map (noisy)"] for report in reports]
             errors = {m: _mean(study, cell, str(m)) for m in dict.fromkeys(study.results["metric"])}
-            rows.append({"cell": cell, "map": reports[0]["map"], **errors, "off the map (noisy)": sum(off) / len(off)})
+            rows.append({"map": what, **errors, "off the map (noisy)": sum(off) / len(off), "cell": cell})
     return pd.DataFrame(rows)
 
 

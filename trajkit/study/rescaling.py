@@ -10,11 +10,11 @@ FLOOR = "real"
 
 
 def rescaled(table: pd.DataFrame) -> pd.DataFrame:
-    """Return ``table`` (columns method, vary, fold, metric, value) with floor, ceiling and the value between them.
+    """Return ``table`` (columns data, method, vary, fold, metric, value) with floor, ceiling and the value between them.
 
-    Undefined where a fold has no floor or ceiling, or where real data scores no better than no information.
+    Floor and ceiling are those of the same fold of the same data. Undefined where a fold has no floor or ceiling, or where real data scores no better than no information.
     """
-    key = ["fold", "metric"]
+    key = ["data", "fold", "metric"]
     reference = table[table["vary"] == "fold"]
     floor = reference[reference["method"] == FLOOR].groupby(key)["value"].first()
     is_ceiling = reference["method"] == reference["metric"].map(lambda m: METRICS[m].ceiling)

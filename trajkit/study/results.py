@@ -28,7 +28,19 @@ from trajkit.trajectories import Trajectories
 
 PRIMARY = ("SWD", "JSD")
 COLUMNS = (
-    *("run_id", "cell", "replicate", "vary", "method", "fold", "seed", "train_size", "regime", "target_epsilon"),
+    *(
+        "run_id",
+        "cell",
+        "replicate",
+        "vary",
+        "data",
+        "method",
+        "fold",
+        "seed",
+        "train_size",
+        "regime",
+        "target_epsilon",
+    ),
     *("condition", "epsilon_c", "d_out", "metric", "level", "value", "unit", "direction", "n_train", "n_test"),
     *("epsilon", "holds", "threat_model", "floor", "ceiling", "rescaled"),
 )
@@ -55,7 +67,7 @@ class StudyResults:
         condition = ConditionConfig(**config["parameters"].get("condition", {}))
         return {
             "run_id": planned["run_id"], "cell": planned["cell"], "replicate": planned["replicate"], "vary": planned["vary"],
-            **{k: config[k] for k in keys}, "regime": regime, "target_epsilon": target,
+            "data": json.dumps(config["dataset_settings"], sort_keys=True), **{k: config[k] for k in keys}, "regime": regime, "target_epsilon": target,
             "condition": condition.name if config["method"] not in BASELINES else "",
             "epsilon_c": condition.epsilon, "d_out": condition.d_out if condition.compresses else None,
             "complete": (folder / "manifest.json").is_file(),

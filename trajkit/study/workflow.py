@@ -22,7 +22,7 @@ from trajkit.classical.prefix_experiments import ExperimentSettings
 from trajkit.errors import ParameterError
 from trajkit.study.identity import run_id
 from trajkit.study.order import beginnings, longest
-from trajkit.study.params import ROOT, PlannedRun, plan_runs, read_question, select_profile
+from trajkit.study.params import ROOT, PlannedRun, RunConfig, plan_runs, read_question, select_profile
 from trajkit.study.progress import PARTIAL, Watch
 from trajkit.study.report import build_report, report_is_current
 from trajkit.study.run import OUTPUTS, mark_private, write_params
@@ -102,8 +102,12 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
     planned = plan_runs(chosen, dataset=dataset, data=path, seeds=seeds)
     first = planned[0].config
     loaded = datasets.load(dataset, data=path, settings=first.dataset_settings)
-    fingerprint = _fingerprint(loaded)
-    runs = [(run_id(p.config, data_fingerprint=fingerprint), p) for p in planned]
+    marks = _Fingerprints()
+    fingerprint = marks.of(first)[0]
+    runs = []
+    for p in planned:
+        mark, roads_mark = marks.of(p.config)
+        runs.append((run_id(p.config, data_fingerprint=mark, roads_fingerprint=roads_mark), p))
     folder = OUTPUTS / asked.question / (f"{profile}-{dataset}" + (f"-{fingerprint[:8]}" if path else ""))
     folder.mkdir(parents=True, exist_ok=True)
     for rid, p in runs:
@@ -128,6 +132,22 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
     }
     write_text(folder / "plan.json", json.dumps(plan, indent=1))
     return Study(folder, asked.question, profile, asked.report, runs, chosen.sequences)
+
+
+class _Fingerprints:
+    """Hashes of the records and of the road network that a run's data settings stand for, each computed once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, str]] = {}
+
+    def of(self, config: RunConfig) -> tuple[str, str]:
+        """(data, roads); the latter is empty where no roads are known."""
+        key = json.dumps(config.dataset_settings, sort_keys=True)
+        if key not in self._known:
+            loaded = datasets.load(config.dataset, data=config.data, settings=config.dataset_settings)
+            roads = datasets.roads_of(config.dataset, data=config.data, settings=config.dataset_settings)
+            self._known[key] = (_fingerprint(loaded), "" if roads is None else roads.fingerprint())
+        return self._known[key]
 
 
 def _fingerprint(data: Trajectories) -> str:
