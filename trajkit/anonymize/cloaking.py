@@ -47,6 +47,8 @@ class CloakingConfig(AnonymizerConfig):
     of            "clock": time of the local day, the day is not released; "absolute": time since 1970
     finest_m      side of the finest cells; each rung of the ladder is twice as wide
     max_radius_m  cells wider than twice this are not released, the point is left out
+    start         the cell tried first: "density", wide enough for the radius that `radius_sure` asks for at the density of its window;
+                  "finest", which comes out smaller where people move about, as each counts in every cell on the way
     window_m      side of the cells in which density is counted
     confidence    with which the radius from the density is to hold k people
     reciprocal    whether people count for a region only if it is released for them too; false: all who were there count
@@ -57,6 +59,7 @@ class CloakingConfig(AnonymizerConfig):
     of: Literal["clock", "absolute"] = "clock"
     finest_m: float = Field(125.0, gt=0, allow_inf_nan=False)
     max_radius_m: float = Field(4000.0, gt=0, allow_inf_nan=False)
+    start: Literal["density", "finest"] = "density"
     window_m: float = Field(2000.0, gt=0, allow_inf_nan=False)
     confidence: float = Field(0.95, gt=0, lt=1)
     reciprocal: bool = True
@@ -115,10 +118,12 @@ class Cloaking:
         who = persons(train, c.count)[train.traj_of_point]
         guide, sure = self._radii(train.xy, times, who)
         ladder = c.ladder()
-        sides = np.array([rung.side_m for rung in ladder])
-        start = np.minimum(np.searchsorted(sides, 2 * sure), len(ladder) - 1) if c.space else np.zeros(len(who), int)
+        start = np.zeros(len(who), dtype=np.int64)
+        if c.space and c.start == "density":
+            sides = np.array([rung.side_m for rung in ladder])
+            start = np.minimum(np.searchsorted(sides, 2 * sure), len(ladder) - 1)
         cloaks = settled(ladder, train.xy, times, who, start, k=c.k, reciprocal=c.reciprocal)
-        held = self._held(train.xy, times, who, start, {"expected": guide, "sure": sure}, seed)
+        held = self._held(train.xy, times, who, (start, cloaks.rung), {"expected": guide, "sure": sure}, seed)
         self.model_ = CloakingModel(train, times, who, cloaks, figures(train, cloaks, ladder, held))
         return self
 
@@ -154,11 +159,11 @@ class Cloaking:
         return radius_expected(c.k, density), radius_sure(c.k, density, c.confidence)
 
     def _held(
-        self, xy: np.ndarray, times: np.ndarray | None, who: np.ndarray, start: np.ndarray,
-        radii: dict[str, np.ndarray], seed: int,
+        self, xy: np.ndarray, times: np.ndarray | None, who: np.ndarray,
+        rungs: tuple[np.ndarray, np.ndarray], radii: dict[str, np.ndarray], seed: int,
     ) -> dict[str, float]:  # fmt: skip
-        """Share of points whose disc of each radius, and whose first region, held k people (discs: of at most `LOOKED_AT` points)."""
-        c, ladder = self.config, self.config.ladder()
+        """Share of points with k people in the disc of each radius (of at most `LOOKED_AT` points), and in the first and the last region."""
+        c, ladder, (start, final) = self.config, self.config.ladder(), rungs
         if not len(xy):
             return {}
         asked = np.arange(len(xy))
@@ -169,11 +174,14 @@ class Cloaking:
             f"disc of the {what} radius": float(discs_hold(xy, bins, who, asked, r[asked], c.k).mean())
             for what, r in radii.items()
         }
-        first = np.zeros(len(xy), dtype=bool)
-        for level in np.unique(start):
-            here, regions = start == level, ladder[int(level)].regions(xy, times)
-            first[here] = people_in(regions[0], regions[1], who)[here] >= c.k
-        return {**discs, "region tried first": float(first.mean())}
+        first, last = np.zeros(len(xy), dtype=bool), np.zeros(len(xy), dtype=bool)
+        for level, rung in enumerate(ladder):
+            cell, bins = rung.regions(xy, times)
+            enough = people_in(cell, bins, who) >= c.k
+            first[start == level] = enough[start == level]
+            last[final == level] = enough[final == level]
+        after = {"region released (of the points released)": float(last[final != UNSETTLED].mean())} if last.any() else {}
+        return {**discs, "region tried first": float(first.mean()), **after}
 
 
 def merged(cloaks: Cloaks, traj_of_point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

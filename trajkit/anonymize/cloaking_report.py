@@ -25,12 +25,11 @@ def figures(train: Trajectories, cloaks: Cloaks, ladder: list[Rung], held: dict[
         "user": 1 - len(np.unique(train.user[alive])) / max(len(np.unique(train.user)), 1),
         "point": float(1 - kept.sum() / max(train.n_points, 1)),
     }
-    after = {"region released": 1.0} if kept.any() else {}
     return {
         "suppressed": rounded_losses(losses),
         HIDDEN: {
             "suppressed": losses,
-            "share of points with k people in the": {**held, **after},
+            "share of points with k people in the": held,
             "share of points by side of the region, m": _shares(ladder, cloaks.rung[kept], train.n_points),
         },
     }

@@ -34,13 +34,14 @@ class KDeltaConfig(AnonymizerConfig):
     interval_s    step of the common times; null: places are compared along the path (sets without times), ``length`` of them
     span_s        start and end are rounded inwards to a multiple of it; a multiple of interval_s
     of            "clock": time of the local day, the day is not released; "absolute": time since 1970
-    max_radius_m  first limit on the distance to a pivot; it grows by the factor ``growth`` until at most ``trash`` of a span is left over
+    max_radius_m  first limit on the distance to a pivot; it grows by the factor ``growth`` until at most the
+                  share ``trash`` is left over
     """
 
     delta_m: float = Field(500.0, ge=0, allow_inf_nan=False)
     edit: Literal["centre", "translate"] = "centre"
     interval_s: int | None = Field(60, ge=1)
-    span_s: int = Field(600, ge=1)
+    span_s: int = Field(300, ge=1)
     of: Literal["clock", "absolute"] = "clock"
     length: int = Field(64, ge=2)
     max_radius_m: float = Field(1000.0, gt=0, allow_inf_nan=False)

@@ -36,38 +36,49 @@ def grouped(
 ) -> Groups:
     """Group trajectories so that each group holds at least ``k`` distinct people ``who`` [n].
 
-    In every span the limit on the distance to the pivot starts at ``radius_m`` and grows by the factor ``growth`` until at most the share
-    ``trash`` of the span is in no group.
+    The limit on the distance to the pivot starts at ``radius_m`` and grows by the factor ``growth`` until at most the share ``trash`` of
+    all that are in spans with k people is in no group; spans where nothing is left over stay as they are. It ends, because at some radius
+    every trajectory is near to a pivot.
     """
     of = np.full(len(aligned), ALONE, dtype=np.int64)
-    order = np.lexsort([np.arange(len(aligned)), aligned.span])
-    cuts = np.flatnonzero(np.diff(aligned.span[order])) + 1
+    spans, thin = _spans(aligned, who, k, seed)
+    allowed = int(trash * (len(aligned) - thin))
+    results = [_greedy(*span.arrays, k, radius_m) for span in spans]
+    while sum(int((group < 0).sum()) for group, _ in results) > allowed:
+        radius_m *= growth
+        results = [
+            _greedy(*span.arrays, k, radius_m) if (found[0] < 0).any() else found
+            for span, found in zip(spans, results, strict=True)
+        ]
+    count = 0
+    for span, (group, chosen) in zip(spans, results, strict=True):
+        of[span.members] = np.where(group >= 0, group + count, ALONE)
+        count += len(chosen)
+    return Groups(of, count, radius_m, thin, int((of == ALONE).sum()) - thin)
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Trajectories of one time span: indices ``members`` [m]; (places [m, T, 2], people [m], order of pivots [m])."""
+
+    members: np.ndarray
+    arrays: tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _spans(aligned: Aligned, who: np.ndarray, k: int, seed: int) -> tuple[list[_Span], int]:
+    """The spans with at least ``k`` people, and how many trajectories are in others."""
+    order = np.argsort(aligned.span, kind="stable")
     rng = seeds.rng(seed, "sampling", "pivots")
-    count, widest, thin = 0, 0.0, 0
-    for members in np.split(order, cuts) if len(order) else []:
+    spans, thin = [], 0
+    for members in np.split(order, np.flatnonzero(np.diff(aligned.span[order])) + 1) if len(order) else []:
         people, codes = np.unique(who[members], return_inverse=True)
         if len(people) < k:
             thin += len(members)
             continue
         points = aligned.offsets[members[0] + 1] - aligned.offsets[members[0]]
         xy = aligned.xy[aligned.offsets[members][:, None] + np.arange(points)]
-        pivots = rng.permutation(len(members))
-        local, found, used = _span_groups(xy, codes.astype(np.int64), pivots, k, radius_m, growth, trash)
-        of[members] = np.where(local >= 0, local + count, ALONE)
-        count, widest = count + found, max(widest, used)
-    return Groups(of, count, widest, thin, int((of == ALONE).sum()) - thin)
-
-
-def _span_groups(
-    xy: np.ndarray, who: np.ndarray, pivots: np.ndarray, k: int, radius_m: float, growth: float, trash: float
-) -> tuple[np.ndarray, int, float]:
-    """Groups of one span; at some radius all are near to a pivot, so that this ends."""
-    radius = radius_m
-    while True:
-        group, chosen = _greedy(xy, who, pivots, k, radius)
-        if (group < 0).sum() <= int(trash * len(xy)):
-            return group, len(chosen), radius
-        radius *= growth
+        spans.append(_Span(members, (xy, codes.astype(np.int64), rng.permutation(len(members)))))
+    return spans, thin
 
 
 @njit(cache=True)
