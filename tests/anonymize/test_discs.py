@@ -68,7 +68,7 @@ def test_smallest_disc_is_that_of_a_search(seed: int) -> None:
 def test_far_from_the_origin_and_almost_the_same_place() -> None:
     points = np.array([[530_000.0, 4_560_000.0], [530_100.0, 4_560_000.0], [530_100.0, 4_560_000.000000001]])
     assert smallest_disc(points)[2] == pytest.approx(50.0, abs=1e-6)
-    line = np.column_stack([np.linspace(0, 1e-3, 7), np.zeros(7)]) + [530_000.0, 4_560_000.0]
+    line = np.column_stack([np.linspace(0, 1e-3, 7), np.zeros(7)]) + np.array([530_000.0, 4_560_000.0])
     assert smallest_disc(line)[2] == pytest.approx(5e-4, rel=1e-5)
 
 

@@ -66,7 +66,9 @@ def test_every_group_keeps_the_promise(form: str, seed: int, count: str, edit: s
     parameters = dict(NO_TIMES) if form == "path" else {**TIMES, "of": form}
     if form == "path":
         trajs = without_times(trajs)
-    method = fitted(trajs, seed=seed, count=count, edit=edit, delta_m=300.0, max_radius_m=400.0, trash=0.3, **parameters)
+    method = fitted(
+        trajs, seed=seed, count=count, edit=edit, delta_m=300.0, max_radius_m=400.0, trash=0.3, **parameters
+    )
     release = method.release(None, seed=seed)
     assert _checked(trajs, method, release, count=count) > 1
     assert release.guarantee.holds and release.guarantee.unit == count and release.guarantee.k == 3
@@ -75,10 +77,12 @@ def test_every_group_keeps_the_promise(form: str, seed: int, count: str, edit: s
 
 def test_one_persons_repeats_make_no_group() -> None:
     trajs = replace(
-        crowd(9, 14, 0, users=9, side_m=10.0, days=1), user=np.array([0, 0, 0, 0, 0, 0, 0, 1, 1]), user_ids=np.array(["a", "b"])
+        crowd(9, 14, 0, users=9, side_m=10.0, days=1),
+        user=np.array([0, 0, 0, 0, 0, 0, 0, 1, 1]),
+        user_ids=np.array(["a", "b"]),
     )
     alone = released(trajs, **TIMES, trash=0.0)
-    assert len(alone.trajectories) == 0 and alone.report["suppressed"]["user"] == 1.0
+    assert len(alone.trajectories) == 0 and alone.report["suppressed"]["users"] == 1.0
     assert len(released(trajs, **TIMES, trash=0.0, count="trajectory").trajectories) > 0
 
 
@@ -117,7 +121,10 @@ def test_translate_leaves_what_is_within_delta_and_moves_the_rest_as_far_as_need
     assert report[HIDDEN]["points moved, max m"] == pytest.approx(100.0, rel=1e-3)
     assert report[HIDDEN]["points moved, mean m"] == pytest.approx(200.0 / 6, rel=1e-3)
     assert report["largest distance of two members at one time, released, m"] == pytest.approx(100.0, rel=1e-3)
-    assert report["largest radius of the smallest disc around a group, released, m"] <= report["radius of a disc that delta alone assures, m"]
+    assert (
+        report["largest radius of the smallest disc around a group, released, m"]
+        <= report["radius of a disc that delta alone assures, m"]
+    )
 
 
 def test_centre_is_the_middle_of_the_smallest_disc() -> None:
@@ -176,7 +183,11 @@ def test_the_clock_joins_days_and_takes_the_day_off() -> None:
 
 def test_empty_single_and_short_sets_give_an_empty_release() -> None:
     trajs = crowd(6, 14, 0, users=6)
-    for few in (trajs.take(np.zeros(0, dtype=np.int64)), trajs.take(np.array([0])), make([(-8.6, 41.15, 0)], meta=META)):
+    for few in (
+        trajs.take(np.zeros(0, dtype=np.int64)),
+        trajs.take(np.array([0])),
+        make([(-8.6, 41.15, 0)], meta=META),
+    ):
         for parameters in (TIMES, NO_TIMES):
             for edit in ("centre", "translate"):
                 out = released(few, **parameters, edit=edit)
@@ -207,13 +218,18 @@ def test_same_seed_same_bytes_and_the_input_stays() -> None:
 def test_names_do_not_decide_the_groups() -> None:
     trajs = without_times(crowd(40, 6, 0, users=40))
     renamed = replace(trajs, user_ids=trajs.user_ids[::-1].copy(), traj_ids=np.array([f"x{i}" for i in range(40)]))
-    assert released(trajs, **NO_TIMES).trajectories.fingerprint() == released(renamed, **NO_TIMES).trajectories.fingerprint()
+    assert (
+        released(trajs, **NO_TIMES).trajectories.fingerprint()
+        == released(renamed, **NO_TIMES).trajectories.fingerprint()
+    )
 
 
 def test_a_file_that_breaks_the_promise_does_not_leave() -> None:
     method = fitted(without_times(crowd(40, 6, 0, users=40)), **NO_TIMES, edit="translate", delta_m=50.0)
     model = method.model_
-    method.model_ = replace(model, edited=replace(model.edited, xy=model.edited.xy + np.linspace(0, 300, len(model.edited.xy))[:, None]))
+    method.model_ = replace(
+        model, edited=replace(model.edited, xy=model.edited.xy + np.linspace(0, 300, len(model.edited.xy))[:, None])
+    )
     with pytest.raises(PrivacyAccountingError, match="farther apart than delta = 50"):
         method.release(None, seed=0)
     method.model_ = replace(model, who=np.where(model.group == 0, 7, model.who))
@@ -222,7 +238,9 @@ def test_a_file_that_breaks_the_promise_does_not_leave() -> None:
 
 
 def test_other_times_or_lengths_in_a_group_are_found() -> None:
-    trajs = make(*[[(-8.6, 41.15, 0), (-8.6, 41.15, 60 + late)] for late in (0, 0, 1)], meta=META, ids=["c0-0", "c0-1", "c0-2"])
+    trajs = make(
+        *[[(-8.6, 41.15, 0), (-8.6, 41.15, 60 + late)] for late in (0, 0, 1)], meta=META, ids=["c0-0", "c0-1", "c0-2"]
+    )
     with pytest.raises(PrivacyAccountingError, match="different times"):
         verify(trajs, np.arange(3), k=3, delta=10.0)
     short = make([(-8.6, 41.15)], [(-8.6, 41.15)], [(-8.6, 41.15)] * 2, meta=META, ids=["c0-0", "c0-1", "c0-2"])
@@ -235,16 +253,22 @@ def test_the_words_say_what_is_not_promised() -> None:
     for edit, phrase in (("centre", "one and the same line"), ("translate", "does not imply trajectory k-anonymity")):
         g = released(trajs, **NO_TIMES, edit=edit).guarantee
         assert g.kind == "(k,delta)-anonymity" and any(phrase in a for a in g.assumptions)
-        assert any("Trujillo-Rasua" in a for a in g.assumptions) and any("every place along the path" in a for a in g.assumptions)
+        assert any("Trujillo-Rasua" in a for a in g.assumptions) and any(
+            "every place along the path" in a for a in g.assumptions
+        )
     report = released(trajs, **NO_TIMES, k=2).report
-    assert {"points moved, mean m", "points moved, max m"} <= set(report[HIDDEN]) and "points moved, max m" not in report
+    assert {"points moved, mean m", "points moved, max m"} <= set(
+        report[HIDDEN]
+    ) and "points moved, max m" not in report
 
 
 def test_what_is_lost_adds_up() -> None:
     trajs = crowd(60, 14, 3, users=17)
     out = released(trajs, **TIMES, max_radius_m=300.0, trash=0.5)
     hidden = out.report[HIDDEN]
-    assert 0 < hidden["suppressed"]["trajectory"] < 1
-    assert hidden["suppressed"]["trajectory"] == pytest.approx(1 - len(out.trajectories) / 60)
-    assert sum(hidden["suppressed by reason, share of trajectories"].values()) == pytest.approx(hidden["suppressed"]["trajectory"])
-    assert out.report["suppressed"] == {what: round(share, 2) for what, share in hidden["suppressed"].items()}
+    assert 0 < hidden["suppressed"]["trajectories"] < 1
+    assert hidden["suppressed"]["trajectories"] == pytest.approx(1 - len(out.trajectories) / 60)
+    assert sum(hidden["suppressed by reason, share of trajectories"].values()) == pytest.approx(
+        hidden["suppressed"]["trajectories"]
+    )
+    assert out.report["suppressed"]["trajectories"] == pytest.approx(hidden["suppressed"]["trajectories"], abs=0.025)

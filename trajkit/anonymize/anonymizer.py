@@ -39,15 +39,6 @@ def persons(trajs: Trajectories, count: str) -> np.ndarray:
     return trajs.user if count == "user" else np.arange(len(trajs), dtype=np.int64)
 
 
-def release_order(group: np.ndarray, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """The order in which `published` hands over its input, and the released number of each one's group, int64 [n] each (private: for recounts)."""
-    rng = seeds.rng(seed, "sampling", "ids")
-    n = len(group)
-    names = rng.permutation(int(group.max()) + 1 if n else 0)[group] if n else group
-    order = np.lexsort([rng.random(n), names])
-    return order, names[order]
-
-
 def published(
     lonlat: np.ndarray, offsets: np.ndarray, t: np.ndarray | None, group: np.ndarray, *, like: Trajectories, seed: int
 ) -> Trajectories:
@@ -64,8 +55,11 @@ def published_rows(
     random permutation, never a hash of the content. Every trajectory is its own user, so that no two of a person can be linked by name.
     Also returns the private map, int64 [n]: which of the given trajectories each of them is.
     """
+    rng = seeds.rng(seed, "sampling", "ids")
     n = len(group)
-    order, names = release_order(group, seed=seed)
+    names = rng.permutation(int(group.max()) + 1 if n else 0)[group] if n else group
+    order = np.lexsort([rng.random(n), names])
+    names = names[order]
     first = np.append(True, names[1:] != names[:-1])[:n]
     number = np.arange(n) - np.maximum.accumulate(np.where(first, np.arange(n), 0)) if n else names
     ids = np.array([f"c{c}-{i}" for c, i in zip(names, number, strict=True)], dtype=str)

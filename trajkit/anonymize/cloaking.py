@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from trajkit import seeds
-from trajkit.anonymize.anonymizer import AnonymizerConfig, all_of_them, persons, published, release_order
+from trajkit.anonymize.anonymizer import Anonymizer, AnonymizerConfig, all_of_them, persons, published_rows
 from trajkit.anonymize.cloak_radius import radius_expected, radius_sure
 from trajkit.anonymize.cloak_regions import (
     MINUTE_MS,
@@ -98,12 +98,11 @@ class CloakingModel:
     report: dict[str, Any]
 
 
-class Cloaking:
+class Cloaking(Anonymizer):
     """See the module."""
 
     Config = CloakingConfig
     TEMPLATE = "method-cloaking"
-    RELEASES_ALL = True
 
     def __init__(self, config: CloakingConfig) -> None:
         self.config = config
@@ -124,7 +123,7 @@ class Cloaking:
             start = np.minimum(np.searchsorted(sides, 2 * sure), len(ladder) - 1)
         cloaks = settled(ladder, train.xy, times, who, start, k=c.k, reciprocal=c.reciprocal)
         held = self._held(train.xy, times, who, (start, cloaks.rung), {"expected": guide, "sure": sure}, seed)
-        self.model_ = CloakingModel(train, times, who, cloaks, figures(train, cloaks, ladder, held))
+        self.model_ = CloakingModel(train, times, who, cloaks, figures(train, cloaks, ladder, held, c.k))
         return self
 
     def release(self, n: int | None, *, seed: int) -> Release:
@@ -141,9 +140,7 @@ class Cloaking:
             width = np.array([r.minutes or 0 for r in ladder], dtype=np.int64)[rung] * MINUTE_MS
             t = released_times(spread_times(bins * width, (bins + 1) * width, offsets), c.of, meta.tz)
         lonlat = unproject(centres(ladder, rung, cell), meta.crs)
-        group = np.arange(len(alive), dtype=np.int64)
-        out = published(lonlat, offsets, t, group, like=model.train, seed=seed)
-        order, _ = release_order(group, seed=seed)
+        out, order = published_rows(lonlat, offsets, t, np.arange(len(alive)), meta=meta, seed=seed)
         points = np.repeat(offsets[:-1][order], lengths[order]) + (
             np.arange(offsets[-1]) - np.repeat(concatenate_offsets(lengths[order])[:-1], lengths[order])
         )
@@ -180,7 +177,9 @@ class Cloaking:
             enough = people_in(cell, bins, who) >= c.k
             first[start == level] = enough[start == level]
             last[final == level] = enough[final == level]
-        after = {"region released (of the points released)": float(last[final != UNSETTLED].mean())} if last.any() else {}
+        after = (
+            {"region released (of the points released)": float(last[final != UNSETTLED].mean())} if last.any() else {}
+        )
         return {**discs, "region tried first": float(first.mean()), **after}
 
 
@@ -203,20 +202,23 @@ def centres(ladder: list[Rung], rung: np.ndarray, cell: np.ndarray) -> np.ndarra
 def verify(out: Trajectories, emitted: Cloaks, who: np.ndarray, model: CloakingModel, c: CloakingConfig) -> None:
     """Recount from the released file that every place is the centre of its region, every time in its bin, and every region holds k people.
 
-    ``emitted`` and ``who`` are by point of ``out``. Raises PrivacyAccountingError, naming what is broken.
+    Who was in a region is asked by its bounds, not by the label under which it was found. ``emitted`` and ``who`` are by point of
+    ``out``. Raises PrivacyAccountingError, naming what is broken.
     """
     ladder, meta, problems = c.ladder(), model.train.meta, []
-    if not np.array_equal(out.lonlat, meta.box.clip(unproject(centres(ladder, emitted.rung, emitted.cell), meta.crs))):
+    middle = centres(ladder, emitted.rung, emitted.cell)
+    if not np.array_equal(out.lonlat, meta.box.clip(unproject(middle, meta.crs))):
         problems.append("a released place is not the centre of its region")
     few = 0
     for level in np.unique(emitted.rung):
-        here = np.flatnonzero(emitted.rung == level)
-        asked = emitted.cell[here], emitted.bin[here]
-        few += int((recount(ladder[level].regions(model.train.xy, model.times), model.who, asked) < c.k).sum())
+        here, rung = np.flatnonzero(emitted.rung == level), ladder[level]
+        width = (rung.minutes or 0) * MINUTE_MS
+        asked = squares(middle[here], rung.side_m), emitted.bin[here]
+        raw = squares(model.train.xy, rung.side_m), rung.regions(model.train.xy, model.times)[1]
+        few += int((recount(raw, model.who, asked) < c.k).sum())
         if c.reciprocal:
             few += int((recount(asked, who[here], asked) < c.k).sum())
         if out.t is not None:
-            width = (ladder[level].minutes or 0) * MINUTE_MS
             start = released_times(asked[1] * width, c.of, meta.tz)
             if ((out.t[here] < start) | (out.t[here] >= start + width)).any():
                 problems.append("a released time lies outside its bin")
@@ -224,3 +226,9 @@ def verify(out: Trajectories, emitted: Cloaks, who: np.ndarray, model: CloakingM
         problems.append(f"{few} released points lie in regions with fewer than {c.k} people")
     if problems:
         raise PrivacyAccountingError("the cloaks do not keep their promise, nothing leaves: " + "; ".join(problems))
+
+
+def squares(xy: np.ndarray, side_m: float) -> np.ndarray:
+    """int64 [N]: one number for the square of ``side_m`` that holds each point, made from its column and row alone."""
+    column, row = np.floor(xy / side_m).astype(np.int64).T
+    return column * 4_294_967_311 + row

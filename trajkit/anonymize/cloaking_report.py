@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trajkit.anonymize.cloak_regions import UNSETTLED, Cloaks, Rung
-from trajkit.anonymize.losses import rounded_losses
+from trajkit.anonymize.suppression import missing
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.release import HIDDEN
 from trajkit.trajectories import Trajectories
@@ -16,19 +16,14 @@ if TYPE_CHECKING:
     from trajkit.anonymize.cloaking import CloakingConfig
 
 
-def figures(train: Trajectories, cloaks: Cloaks, ladder: list[Rung], held: dict[str, float]) -> dict[str, Any]:
+def figures(train: Trajectories, cloaks: Cloaks, ladder: list[Rung], held: dict[str, float], k: int) -> dict[str, Any]:
     """The report of a fit; what is computed from true places and not released stands under HIDDEN."""
     kept = cloaks.rung != UNSETTLED
-    alive = np.unique(train.traj_of_point[kept])
-    losses = {
-        "trajectory": 1 - len(alive) / max(len(train), 1),
-        "user": 1 - len(np.unique(train.user[alive])) / max(len(np.unique(train.user)), 1),
-        "point": float(1 - kept.sum() / max(train.n_points, 1)),
-    }
+    public, exact = missing(train, np.bincount(train.traj_of_point[kept], minlength=len(train)), k)
     return {
-        "suppressed": rounded_losses(losses),
+        "suppressed": public,
         HIDDEN: {
-            "suppressed": losses,
+            "suppressed": exact,
             "share of points with k people in the": held,
             "share of points by side of the region, m": _shares(ladder, cloaks.rung[kept], train.n_points),
         },
@@ -85,6 +80,8 @@ def guarantee(c: CloakingConfig) -> Guarantee:
         mechanism="cloaking by "
         + ("public cells enlarged" if c.space else "time bins enlarged")
         + f" until {c.k} people are in them",
+        accountant="places, times and people in each region recounted from the released file",
+        numerics="exact",
         assumptions=(
             held,
             "points alone are covered, whole trajectories are not: the regions that follow one another in one trajectory, taken together, can "

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from trajkit.anonymize.alignment import Aligned, along_path, on_grid
-from trajkit.anonymize.anonymizer import AnonymizerConfig, all_of_them, persons, published, release_order
+from trajkit.anonymize.anonymizer import Anonymizer, AnonymizerConfig, all_of_them, persons, published_rows
 from trajkit.anonymize.clock import released_times
 from trajkit.anonymize.discs import ROUNDING, disc_centres, extents
 from trajkit.anonymize.k_delta_groups import grouped
@@ -66,12 +66,11 @@ class KDeltaModel:
     report: dict[str, Any]
 
 
-class KDelta:
+class KDelta(Anonymizer):
     """See the module."""
 
     Config = KDeltaConfig
     TEMPLATE = "method-k-delta"
-    RELEASES_ALL = True
 
     def __init__(self, config: KDeltaConfig) -> None:
         self.config = config
@@ -103,8 +102,9 @@ class KDelta:
         all_of_them(n)
         c, meta, edited = self.config, model.train.meta, model.edited
         t = None if edited.t is None else released_times(edited.t, c.of, meta.tz)
-        out = published(unproject(edited.xy, meta.crs), edited.offsets, t, model.group, like=model.train, seed=seed)
-        order, _ = release_order(model.group, seed=seed)
+        out, order = published_rows(
+            unproject(edited.xy, meta.crs), edited.offsets, t, model.group, meta=meta, seed=seed
+        )  # fmt: skip
         found = verify(out, model.who[order], k=c.k, delta=c.delta_m)
         return Release(out, guarantee(c), {**model.report, **found})
 

@@ -10,7 +10,7 @@ import numpy as np
 from trajkit.anonymize.alignment import Aligned
 from trajkit.anonymize.discs import extents
 from trajkit.anonymize.k_delta_groups import Groups
-from trajkit.anonymize.losses import rounded_losses
+from trajkit.anonymize.suppression import missing
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.release import HIDDEN
 from trajkit.trajectories import Trajectories, concatenate_offsets
@@ -30,22 +30,18 @@ def figures(
 ) -> dict[str, Any]:
     """The report of a fit, from the members of groups ``before`` and ``after`` they were moved; true figures stand under HIDDEN."""
     n = max(len(train), 1)
-    gone = np.ones(len(train), dtype=bool)
-    gone[before.kept] = False
-    losses = {
-        "trajectory": float(gone.sum() / n),
-        "user": 1 - len(np.unique(train.user[~gone])) / max(len(np.unique(train.user)), 1),
-        "point": float(train.lengths[gone].sum() / max(train.n_points, 1)),
-    }
+    released = np.zeros(len(train), dtype=np.int64)
+    released[before.kept] = train.lengths[before.kept]
+    public, exact = missing(train, released, c.k)
     moved = np.hypot(*(after.xy - before.xy).T)
     cuts = concatenate_offsets(np.bincount(group)) if len(group) else np.zeros(1, dtype=np.int64)
     apart, radius = extents(before.xy, before.offsets[:-1], np.diff(before.offsets)[cuts[:-1]], cuts)
     return {
         "delta, m": c.delta_m,
         "radius of a disc that delta alone assures, m": c.delta_m / math.sqrt(3),
-        "suppressed": rounded_losses(losses),
+        "suppressed": public,
         HIDDEN: {
-            "suppressed": losses,
+            "suppressed": exact,
             "suppressed by reason, share of trajectories": {
                 "shorter than one step of the span": (len(train) - len(aligned)) / n,
                 "fewer than k people with that span": groups.thin / n,
@@ -91,6 +87,8 @@ def guarantee(c: KDeltaConfig) -> Guarantee:
         k=c.k,
         unit=c.count,
         mechanism=f"NWA: greedy groups, {'centre lines' if same else 'translation into a cylinder'}, delta = {c.delta_m:g} m, pairwise",
+        accountant="groups, people, times and distances recounted from the released file",
+        numerics="exact",
         assumptions=(
             f"every group holds at least {c.k} {who} over the same {place}s",
             apart,
