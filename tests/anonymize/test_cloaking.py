@@ -24,6 +24,7 @@ from trajkit.trajectories import Trajectories, make
 
 SMALL: dict[str, Any] = {"k": 3, "finest_m": 100.0, "max_radius_m": 800.0, "window_m": 1000.0}
 MINUTE = 60_000
+DAY = 946_857_600_000  # 3 January 2000, the public date of clock times
 
 
 def fitted(trajs: Trajectories, *, seed: int = 0, **parameters: Any) -> Cloaking:
@@ -94,12 +95,13 @@ def _fewest(trajs: Trajectories, out: Release, method: Cloaking) -> int:
     raw, raw_t = metres(trajs), _shown(trajs, c.of) if c.minutes else []
     who = [int(u) if c.count == "user" else i for i, u in enumerate(trajs.user)]
     places = [p for row in metres(made) for p in row]
+    begin = DAY if c.of == "clock" else 0
     fewest, sharing = 10**9, 10**9
     labels: dict[tuple[Any, ...], set[int]] = {}
     for p, place in enumerate(places):
         side, width = sides[rungs[p]], widths[rungs[p]]
         assert all(abs(v / side - math.floor(v / side) - 0.5) < 1e-4 for v in place)  # centre of a public cell
-        low = int(made.t[p]) // width * width if made.t is not None else 0
+        low = (int(made.t[p]) - begin) // width * width if made.t is not None else 0
         found = set()
         for i, row in enumerate(raw):
             for j, point in enumerate(row):
@@ -204,7 +206,7 @@ def test_returns_stay_in_the_same_bin_at_equal_spacing() -> None:
     trajs = make(path, path, path, meta=meta)
     out = released(trajs, minutes=60, start="finest").trajectories
     assert out.lengths.tolist() == [3, 3, 3] and out.t is not None
-    assert out.t[:3] == pytest.approx(np.array([12 * 60 * MINUTE + 15 * MINUTE * i for i in (1, 2, 3)]), abs=2)
+    assert out.t[:3] - DAY == pytest.approx(np.array([12 * 60 * MINUTE + 15 * MINUTE * i for i in (1, 2, 3)]), abs=2)
     assert (out.lonlat[0] == out.lonlat[2]).all() and (out.lonlat[0] != out.lonlat[1]).any()
 
 
@@ -224,7 +226,7 @@ def test_past_midnight_the_clock_runs_on() -> None:
     late = NOON / 1000 + 11.5 * 3600
     walk = [(-8.61, 41.17, late + 60 * i) for i in range(0, 90, 10)]
     out = released(make(walk, walk, walk, meta=META), minutes=60, start="finest").trajectories
-    assert out.t is not None and (out.t[:2] // (60 * MINUTE)).tolist() == [23, 24]
+    assert out.t is not None and ((out.t[:2] - DAY) // (60 * MINUTE)).tolist() == [23, 24]
 
 
 def test_ladders_are_made_of_whole_regions() -> None:

@@ -27,7 +27,7 @@ from trajkit.anonymize.cloak_regions import (
     spread_times,
 )  # fmt: skip
 from trajkit.anonymize.cloaking_report import figures, guarantee, sizes
-from trajkit.anonymize.clock import compared_times, released_times
+from trajkit.anonymize.clock import PublicDay, compared_times, released_times
 from trajkit.anonymize.tessellation import SquareCells
 from trajkit.errors import ParameterError, PrivacyAccountingError
 from trajkit.geo import unproject
@@ -45,6 +45,7 @@ class CloakingConfig(AnonymizerConfig):
     space         true: cells are enlarged; false: temporal cloaking alone, cells stay ``finest_m`` wide and time bins are enlarged
     minutes       time bins (a divisor of a day), the finest where space is false; null: time is not released
     of            "clock": time of the local day, the day is not released; "absolute": time since 1970
+    day           public date on which times of the clock are released
     finest_m      side of the finest cells; each rung of the ladder is twice as wide
     max_radius_m  cells wider than twice this are not released, the point is left out
     start         the cell tried first: "density", wide enough for the radius that `radius_sure` asks for at the density of its window;
@@ -57,6 +58,7 @@ class CloakingConfig(AnonymizerConfig):
     space: bool = True
     minutes: int | None = Field(60, ge=1, le=DAY)
     of: Literal["clock", "absolute"] = "clock"
+    day: PublicDay = "2000-01-03"
     finest_m: float = Field(125.0, gt=0, allow_inf_nan=False)
     max_radius_m: float = Field(4000.0, gt=0, allow_inf_nan=False)
     start: Literal["density", "finest"] = "density"
@@ -138,7 +140,7 @@ class Cloaking(Anonymizer):
         t = None
         if c.minutes is not None:
             width = np.array([r.minutes or 0 for r in ladder], dtype=np.int64)[rung] * MINUTE_MS
-            t = released_times(spread_times(bins * width, (bins + 1) * width, offsets), c.of, meta.tz)
+            t = released_times(spread_times(bins * width, (bins + 1) * width, offsets), c.of, c.day, meta.tz)
         lonlat = unproject(centres(ladder, rung, cell), meta.crs)
         out, order = published_rows(lonlat, offsets, t, np.arange(len(alive)), meta=meta, seed=seed)
         points = np.repeat(offsets[:-1][order], lengths[order]) + (
@@ -219,7 +221,7 @@ def verify(out: Trajectories, emitted: Cloaks, who: np.ndarray, model: CloakingM
         if c.reciprocal:
             few += int((recount(asked, who[here], asked) < c.k).sum())
         if out.t is not None:
-            start = released_times(asked[1] * width, c.of, meta.tz)
+            start = released_times(asked[1] * width, c.of, c.day, meta.tz)
             if ((out.t[here] < start) | (out.t[here] >= start + width)).any():
                 problems.append("a released time lies outside its bin")
     if few:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from typing import Annotated
+
 import numpy as np
 import pandas as pd
+from pydantic import AfterValidator
 
+from trajkit.anonymize.emission import midnight
 from trajkit.anonymize.time_bins import DAY_MS
 from trajkit.trajectories import Trajectories
+
+
+def _date(day: str) -> str:
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", day):
+        raise ValueError(f"{day!r} is no date: write YYYY-MM-DD")
+    np.datetime64(day, "D")  # a ValueError for the 30th of February
+    return day
+
+
+PublicDay = Annotated[str, AfterValidator(_date)]
 
 
 def compared_times(trajs: Trajectories, of: str) -> np.ndarray:
@@ -24,9 +39,6 @@ def compared_times(trajs: Trajectories, of: str) -> np.ndarray:
     return trajs.t - np.repeat(first - since_midnight, trajs.lengths)
 
 
-def released_times(times: np.ndarray, of: str, tz: str) -> np.ndarray:
-    """int64: ms UTC to release for ``times`` of `compared_times`. Clock times stand on 1 January 1970, a day that says nothing, in ``tz``."""
-    if of == "absolute":
-        return times
-    midnight = pd.Timestamp("1970-01-01").tz_localize(tz)
-    return times + np.int64(midnight.tz_convert("UTC").timestamp() * 1000)
+def released_times(times: np.ndarray, of: str, day: str, tz: str) -> np.ndarray:
+    """int64: ms UTC to release for ``times`` of `compared_times`. Those of the clock stand on the public date ``day``. Raises ParameterError."""
+    return times if of == "absolute" else times + np.int64(midnight(day, tz))

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from trajkit.anonymize.alignment import Aligned, along_path, on_grid
 from trajkit.anonymize.anonymizer import Anonymizer, AnonymizerConfig, all_of_them, persons, published_rows
-from trajkit.anonymize.clock import released_times
+from trajkit.anonymize.clock import PublicDay, released_times
 from trajkit.anonymize.discs import ROUNDING, disc_centres, extents
 from trajkit.anonymize.k_delta_groups import grouped
 from trajkit.anonymize.k_delta_report import figures, guarantee
@@ -34,6 +34,7 @@ class KDeltaConfig(AnonymizerConfig):
     interval_s    step of the common times; null: places are compared along the path (sets without times), ``length`` of them
     span_s        start and end are rounded inwards to a multiple of it; a multiple of interval_s
     of            "clock": time of the local day, the day is not released; "absolute": time since 1970
+    day            public date on which times of the clock are released
     max_radius_m  first limit on the distance to a pivot; it grows by the factor ``growth`` until at most the
                   share ``trash`` is left over
     """
@@ -43,6 +44,7 @@ class KDeltaConfig(AnonymizerConfig):
     interval_s: int | None = Field(60, ge=1)
     span_s: int = Field(300, ge=1)
     of: Literal["clock", "absolute"] = "clock"
+    day: PublicDay = "2000-01-03"
     length: int = Field(64, ge=2)
     max_radius_m: float = Field(1000.0, gt=0, allow_inf_nan=False)
     growth: float = Field(1.5, gt=1.0, le=10.0)
@@ -101,7 +103,7 @@ class KDelta(Anonymizer):
         model: KDeltaModel = fitted_attribute(self, "model_")
         all_of_them(n)
         c, meta, edited = self.config, model.train.meta, model.edited
-        t = None if edited.t is None else released_times(edited.t, c.of, meta.tz)
+        t = None if edited.t is None else released_times(edited.t, c.of, c.day, meta.tz)
         out, order = published_rows(
             unproject(edited.xy, meta.crs), edited.offsets, t, model.group, meta=meta, seed=seed
         )  # fmt: skip
