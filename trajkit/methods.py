@@ -53,6 +53,8 @@ METHODS: dict[str, str] = {
     "road_counts": "trajkit.classical.road_counts:RoadCounts",
     "k_anonymity": "trajkit.anonymize.k_anonymity:KAnonymity",
     "private_evolution": "trajkit.classical.private_evolution:PrivateEvolution",
+    "k_delta": "trajkit.anonymize.k_delta:KDelta",
+    "cloaking": "trajkit.anonymize.cloaking:Cloaking",
 }
 
 

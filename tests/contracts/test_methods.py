@@ -54,6 +54,8 @@ TINY: dict[str, dict[str, Any]] = {
     "flat": {"length": 8, "cells": 4},
     "road_counts": {"length": 8, "epsilon": 20.0, "lattice_m": 3000.0, "coarse": 2, "halvings": 1, "rounds": 1},
     "private_evolution": {"length": 8, "population": 40, "rounds": 2},
+    "k_delta": {"k": 2, "interval_s": None, "length": 8},
+    "cloaking": {"k": 2, "minutes": None, "max_radius_m": 8000.0},
     "k_anonymity": {"k": 2, "cells_m": [2000.0, 16000.0], "minutes": [None], "min_labels": 1},
 }
 # further forms of a method that obey the same laws: name -> (method, parameters)
@@ -98,6 +100,11 @@ FORMS |= {
     ),
 }
 FORMS |= {
+    "k_delta, translated, of trajectories": (
+        "k_delta",
+        {**TINY["k_delta"], "edit": "translate", "count": "trajectory", "delta_m": 100.0},
+    ),
+    "cloaking, all who were there": ("cloaking", {**TINY["cloaking"], "reciprocal": False, "start": "finest"}),
     "k_anonymity, parts": ("k_anonymity", {**TINY["k_anonymity"], "suppress": "segments"}),
     "k_anonymity, adaptive, of trajectories": (
         "k_anonymity",
