@@ -73,12 +73,8 @@ def _on_roads(xy: np.ndarray, roads: RoadNetwork, within_m: float) -> np.ndarray
         raise ParameterError(f"within_m = {within_m!r}: must be a positive number of metres")
     lines = shapely.linestrings(roads.streets().reshape(-1, 2, 2))
     points = shapely.points(xy)
-    (which, line), distance = shapely.STRtree(lines).query_nearest(
-        points, max_distance=within_m, all_matches=False, return_distance=True
-    )
-    out = xy.copy()
+    which, line = shapely.STRtree(lines).query_nearest(points, max_distance=within_m, all_matches=False)
     along = shapely.line_locate_point(lines[line], points[which])
-    out[which[distance <= within_m]] = shapely.get_coordinates(shapely.line_interpolate_point(lines[line], along))[
-        distance <= within_m
-    ]
+    out = xy.copy()
+    out[which] = shapely.get_coordinates(shapely.line_interpolate_point(lines[line], along))
     return out

@@ -13,9 +13,11 @@ from numba import njit
 from pydantic import Field, field_validator
 
 from trajkit import seeds
-from trajkit.attacks.records import Index, Records, all_common, count_matching, narrowed
+from trajkit.attacks.inverted_index import Index, all_common, count_matching, narrowed
+from trajkit.attacks.records import Records
 from trajkit.errors import ParameterError
 from trajkit.methods import FromList, MethodConfig
+
 MOST_COMBINATIONS = 20_000_000
 
 
@@ -94,9 +96,7 @@ def attack(
             )
     uniforms = seeds.rng(seed, "attack", stream, "points").random((len(targets), settings.p[-1]))
     plain = items.n_groups == 0 and items.n_persons == len(items.person)
-    return Outcome(
-        *_attack(known.tokens, known.offsets, targets, ps, uniforms, index, items, settings.exact, plain)
-    )
+    return Outcome(*_attack(known.tokens, known.offsets, targets, ps, uniforms, index, items, settings.exact, plain))
 
 
 @njit(cache=True)
@@ -129,8 +129,11 @@ def _attack(tokens, offsets, targets, ps, uniforms, index, items, exact, plain):
     for i in range(len(targets)):
         mine = tokens[offsets[targets[i]] : offsets[targets[i] + 1]].copy()
         if not exact:
-            _shuffle(mine, uniforms[i])
-        n, listed = 0, 0  # found[:n] hold the first ``listed`` points: where points are drawn, those for p are among those for p + 1
+            shuffle_front(mine, uniforms[i])
+        n, listed = (
+            0,
+            0,
+        )  # found[:n] hold the first ``listed`` points: where points are drawn, those for p are among those for p + 1
         for c in range(len(ps)):
             p = ps[c]
             if len(mine) < p:
@@ -163,7 +166,7 @@ def _attack(tokens, offsets, targets, ps, uniforms, index, items, exact, plain):
 
 
 @njit(cache=True)
-def _shuffle(mine, uniforms):  # pragma: no cover - compiled
+def shuffle_front(mine, uniforms):  # pragma: no cover - compiled
     """A random order up to len(uniforms) places: the first p of it are the points known, so that more points never know less."""
     for j in range(min(len(mine), len(uniforms))):
         k = j + int(uniforms[j] * (len(mine) - j))

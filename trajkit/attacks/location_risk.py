@@ -16,7 +16,8 @@ from numba import njit
 from pydantic import Field
 
 from trajkit.anonymize.signatures import Signatures
-from trajkit.attacks.records import coded, dense_labels, holds, index_of, records
+from trajkit.attacks.inverted_index import holds, index_of
+from trajkit.attacks.records import coded, dense_labels, records
 from trajkit.errors import ParameterError
 from trajkit.methods import MethodConfig
 from trajkit.parameters import checked
@@ -91,7 +92,9 @@ def location_risk(labels: Signatures, user: np.ndarray, **settings: Any) -> Loca
     by_user = Signatures(cells, levels, concatenate_offsets(sizes))
     (tokens,), n_tokens = coded(by_user)
     sets = records(tokens, by_user.offsets, np.arange(n), n, n_tokens)
-    fewest, done = _fewest(sets.tokens, sets.offsets, cells, levels, index_of(sets), visits, chosen.p, chosen.combinations)
+    fewest, done = _fewest(
+        sets.tokens, sets.offsets, cells, levels, index_of(sets), visits, chosen.p, chosen.combinations
+    )
     enough = visits >= chosen.p
     return LocationRisk(
         chosen.p, chosen.visits, names[enough], 1 / fewest[enough], names[~enough], names[enough & ~done], 1 / n
@@ -131,7 +134,9 @@ def _fewest(tokens, offsets, cells, levels, index, visits, p, limit):  # pragma:
         if visits[u] >= p:
             mine = slice(offsets[u], offsets[u + 1])
             order = np.argsort(index.starts[tokens[mine] + 1] - index.starts[tokens[mine]], kind="mergesort")
-            fewest[u], done[u] = _search(tokens[mine][order], cells[mine][order], levels[mine][order], index, p, limit, kept)
+            fewest[u], done[u] = _search(
+                tokens[mine][order], cells[mine][order], levels[mine][order], index, p, limit, kept
+            )
     return fewest, done
 
 
@@ -165,10 +170,10 @@ def _search(mine, cells, levels, index, p, limit, kept):  # pragma: no cover - c
 
 @njit(cache=True)
 def _taken(cells, at, d, i):  # pragma: no cover - compiled
+    taken = False
     for e in range(d):
-        if cells[at[e]] == cells[i]:
-            return True
-    return False
+        taken = taken or cells[at[e]] == cells[i]
+    return taken
 
 
 @njit(cache=True)

@@ -28,7 +28,7 @@ class Origin:
     def check(self, n_released: int, n_raw: int) -> Origin:
         """Return self, or raise ParameterError where a pair names a trajectory that does not exist, or a released one came from nobody."""
         for name, index, n in (("released", self.released, n_released), ("source", self.source, n_raw)):
-            if len(index) != len(self.released) or (len(index) and not (0 <= index.min() and index.max() < n)):
+            if len(index) != len(self.released) or (len(index) and not (index.min() >= 0 and index.max() < n)):
                 raise ParameterError(
                     f"origin: {name} must hold one index in 0 … {n - 1} for each pair; it has {len(index)} of them"
                 )

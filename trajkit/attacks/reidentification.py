@@ -9,6 +9,7 @@ he knows. Isolating one class proves nothing of the kind: with many points the s
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ import pandas as pd
 
 from trajkit.anonymize.signatures import Signatures
 from trajkit.attacks.intervals import mean_interval, set_quantiles
+from trajkit.attacks.inverted_index import index_of
 from trajkit.attacks.known_points import Items, KnownPoints, Outcome, attack, draw_targets
 from trajkit.attacks.origin import Origin
-from trajkit.attacks.records import NOWHERE, Records, at_each, coded, dense_labels, index_of, records, without_time
+from trajkit.attacks.records import NOWHERE, Records, at_each, coded, dense_labels, records, without_time
 from trajkit.attacks.uniqueness import flat, interval_of
 from trajkit.errors import ParameterError
 from trajkit.parameters import checked
@@ -124,7 +126,9 @@ def reidentification(
     )  # fmt: skip
     held, n = _held(raw, tokens, n_tokens, person, n_persons, np.unique(user), known, chosen)
     targets = draw_targets(n, chosen, seed, "reidentification")
-    outcome = attack(_codes_of(held, shown), targets, index_of(shown), items, chosen, seed=seed, stream="reidentification")
+    outcome = attack(
+        _codes_of(held, shown), targets, index_of(shown), items, chosen, seed=seed, stream="reidentification"
+    )
     there = np.isin(targets, items.own)
     everything = chosen.exact and len(targets) == n
     some = [c for c in range(len(chosen.p)) if outcome.enough[:, c].any()]
@@ -171,7 +175,7 @@ def _codes_of(held: Records, shown: Records) -> Records:
 def _classes(tokens: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, int]:
     """int64 [n]: number of the class (equal signatures) of each released trajectory, and how many classes."""
     seen: dict[bytes, int] = {}
-    of = [seen.setdefault(tokens[a:b].tobytes(), len(seen)) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    of = [seen.setdefault(tokens[a:b].tobytes(), len(seen)) for a, b in pairwise(offsets)]
     return np.array(of, dtype=np.int64), len(seen)
 
 

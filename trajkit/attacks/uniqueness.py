@@ -14,8 +14,9 @@ import pandas as pd
 
 from trajkit.anonymize.signatures import Signatures
 from trajkit.attacks.intervals import QUANTILES, mean_interval, rate_interval, set_quantiles
+from trajkit.attacks.inverted_index import index_of
 from trajkit.attacks.known_points import Items, KnownPoints, Outcome, attack, draw_targets
-from trajkit.attacks.records import coded, dense_labels, index_of, records
+from trajkit.attacks.records import coded, dense_labels, records
 from trajkit.parameters import checked
 
 
