@@ -19,6 +19,7 @@ PARTS: tuple[str, ...] = (
     "trajkit.benchmarks.classical:rows",
     "trajkit.benchmarks.road_counts:rows",
     "trajkit.benchmarks.k_delta:rows",
+    "trajkit.benchmarks.uniqueness:rows",
 )
 
 
