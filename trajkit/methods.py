@@ -52,6 +52,7 @@ METHODS: dict[str, str] = {
     "flat": "trajkit.classical.flat:Flat",
     "road_counts": "trajkit.classical.road_counts:RoadCounts",
     "private_evolution": "trajkit.classical.private_evolution:PrivateEvolution",
+    "lkc": "trajkit.anonymize.lkc:Lkc",
 }
 
 
