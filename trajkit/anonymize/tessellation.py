@@ -31,9 +31,9 @@ class SquareCells:
     def cell_of(self, xy: np.ndarray) -> np.ndarray:
         """int64 [N]; column and row, packed."""
         steps = np.floor(np.asarray(xy, dtype=np.float64) / self.size_m).astype(np.int64)
-        return (steps[:, 0] + HALF) << np.int64(32) | (steps[:, 1] + HALF)
+        return steps[:, 0] << np.int64(32) | (steps[:, 1] + HALF)
 
     def centres(self, cells: np.ndarray) -> np.ndarray:
         """float64 [m, 2], metres."""
-        column, row = (cells >> np.int64(32)) - HALF, (cells & np.int64(0xFFFFFFFF)) - HALF
+        column, row = cells >> np.int64(32), (cells & np.int64(0xFFFFFFFF)) - HALF
         return (np.column_stack([column, row]) + 0.5) * self.size_m
