@@ -5,9 +5,10 @@ violating where fewer than k distinct persons have a sequence that contains it, 
 value exceeds ``confidence`` (Mohammed, Fung, Debbabi 2009, "Walking in the crowd"; with confidence 1 it is k^m-anonymity, Terrovitis,
 Mamoulis, Kalnis 2008, on sequences).
 
-A violating q can be mended by suppression only by taking it out of every sequence. The lengths 1..L are worked off in turn, so what is
+A q of too few persons can be mended by suppression only by taking it out of every sequence; one that says too much of a value, by taking
+it out of sequences with that value until the share fits (of all, if need be). The lengths 1..L are worked off in turn, so what is
 violating at length i first is minimal: all of its own subsequences are sound. In each sequence, the label with the best score goes until
-no violating q is left in it; score = (violating occurrences it breaks) / (1 + sound occurrences it breaks, each by k / its persons). Where
+nothing violating is left in it; score = (violating occurrences it breaks) / (1 + other occurrences it breaks, each by k / its persons). Where
 a loss makes another q violating, that is found through counts kept up to date, and the pass over the sequences is repeated until nothing
 changes: with every loss there are fewer labels, so this ends. Labels that come to lie next to their like are merged with it.
 """
@@ -175,7 +176,7 @@ def _search(label, offsets, starts, table, k, confidence):  # pragma: no cover -
         again = False
         for r in range(len(offsets) - 1):
             lo, hi = offsets[r], offsets[r + 1]
-            i = _worst(table, alive, bad, starts[r], starts[r + 1], hi - lo, k)
+            i = _worst(table, alive, bad, starts[r], starts[r + 1], hi - lo, k, confidence)
             while i >= 0:
                 again = True
                 _take_out(table, alive, bad, starts[r], starts[r + 1], i, k, confidence)
@@ -188,23 +189,25 @@ def _search(label, offsets, starts, table, k, confidence):  # pragma: no cover -
                 if a >= lo and b < hi and label[a] == label[b]:
                     _take_out(table, alive, bad, starts[r], starts[r + 1], b - lo, k, confidence)
                     gone[b] = True
-                i = _worst(table, alive, bad, starts[r], starts[r + 1], hi - lo, k)
+                i = _worst(table, alive, bad, starts[r], starts[r + 1], hi - lo, k, confidence)
     return gone, violating
 
 
 @njit(cache=True)
-def _worst(table, alive, bad, start, end, m, k):  # pragma: no cover - compiled
-    """Position of the best score among the ``m`` of a sequence; -1 where no violating subsequence is left in it."""
+def _worst(table, alive, bad, start, end, m, k, confidence):  # pragma: no cover - compiled
+    """Position of the best score among the ``m`` of a sequence; -1 where none has to go."""
     gain, loss = np.zeros(m), np.ones(m)
     for e in range(start, end):
         if alive[e]:
             q = table.person_q[table.pair_person[table.of[e]]]
+            n, n_value = table.support[q], table.n_value[table.pair_value[table.of[e]]]
+            to_go = bad[q] and (n < k or n_value > confidence * n + 1e-9)
             for j in range(table.place.shape[1]):
                 if table.place[e, j] >= 0:
-                    if bad[q]:
+                    if to_go:
                         gain[table.place[e, j]] += 1.0
                     else:
-                        loss[table.place[e, j]] += k / table.support[q]
+                        loss[table.place[e, j]] += k / n
     best = -1
     for i in range(m):
         if gain[i] > 0 and (best < 0 or gain[i] * loss[best] > gain[best] * loss[i]):
