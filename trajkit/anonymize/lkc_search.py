@@ -24,7 +24,7 @@ from numba import njit
 from trajkit.errors import DataContractError, ParameterError
 from trajkit.trajectories import concatenate_offsets
 
-MOST = 50_000_000  # occurrences of subsequences held in memory at once, about 30 bytes each
+MOST = 50_000_000  # occurrences of subsequences held in memory at once, about 50 bytes each at the peak
 
 
 class Table(NamedTuple):
