@@ -55,6 +55,7 @@ METHODS: dict[str, str] = {
     "private_evolution": "trajkit.classical.private_evolution:PrivateEvolution",
     "k_delta": "trajkit.anonymize.k_delta:KDelta",
     "cloaking": "trajkit.anonymize.cloaking:Cloaking",
+    "lkc": "trajkit.anonymize.lkc:Lkc",
 }
 
 
