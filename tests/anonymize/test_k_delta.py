@@ -13,6 +13,7 @@ from toys import META, from_metres
 
 from trajkit.anonymize.alignment import along_path, on_grid
 from trajkit.anonymize.k_delta import KDelta, verify
+from trajkit.anonymize.k_delta_groups import _greedy
 from trajkit.errors import DataContractError, ParameterError, PrivacyAccountingError
 from trajkit.methods import make_method
 from trajkit.release import HIDDEN, Release
@@ -275,3 +276,13 @@ def test_what_is_lost_adds_up() -> None:
         hidden["suppressed"]["trajectories"]
     )
     assert out.report["suppressed"]["trajectories"] == pytest.approx(hidden["suppressed"]["trajectories"], abs=0.025)
+
+
+def test_nearest_is_by_the_farthest_time() -> None:
+    xy = np.array([[[0, 0], [0, 0]], [[40, 0], [0, 0]], [[-20, 0], [-20, 0]], [[70, 0], [30, 0]]], dtype=np.float64)
+    group, pivots = _greedy(xy, np.arange(4), np.array([0, 1, 2, 3]), 2, 50.0)
+    assert group.tolist() == [0, 1, 0, 1] and pivots.tolist() == [0, 1]  # by the last time alone, 0 would take 1
+    tight, _ = _greedy(xy, np.arange(4), np.array([0, 1, 2, 3]), 2, 25.0)
+    assert tight.tolist() == [0, -1, 0, -1]
+    rest, _ = _greedy(xy[:3], np.arange(3), np.array([0, 1, 2]), 2, 50.0)
+    assert rest.tolist() == [0, 0, 0]  # left over, and within 50 m of the pivot
