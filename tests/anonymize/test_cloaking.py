@@ -89,9 +89,8 @@ def _inside(point: tuple[float, ...], centre: tuple[float, ...], side: float) ->
 def _fewest(trajs: Trajectories, out: Release, method: Cloaking) -> int:
     """Least number of people in a released region, counted by loops over raw points from nothing but the file and its sizes."""
     c, made = method.config, out.trajectories
-    table, rungs = (out.report["size of each released point"][key] for key in ("sizes", "of point"))
-    sides = [float(name.split(" m")[0]) for name in table]
-    widths = [int(name.split(", ")[1].split(" min")[0]) * MINUTE if "min" in name else 0 for name in table]
+    ladder, rungs = c.ladder(), method.rungs_
+    sides, widths = [rung.side_m for rung in ladder], [(rung.minutes or 0) * MINUTE for rung in ladder]
     raw, raw_t = metres(trajs), _shown(trajs, c.of) if c.minutes else []
     who = [int(u) if c.count == "user" else i for i, u in enumerate(trajs.user)]
     places = [p for row in metres(made) for p in row]
@@ -165,14 +164,9 @@ def _at(*points: tuple[float, float]) -> Trajectories:
 def test_the_region_is_the_smallest_of_the_ladder_that_holds_k() -> None:
     trajs = _at((10, 10), (20, 20), (30, 30), (350, 350), (360, 360))
     sides = {"minutes": None, "start": "finest"}
-    out = released(trajs, **sides, reciprocal=False)
-    found = dict(
-        zip(
-            [float(x) for x in out.trajectories.xy[:, 0] - 530_400],
-            out.report["size of each released point"]["of point"],
-            strict=True,
-        )
-    )
+    method = fitted(trajs, **sides, reciprocal=False)
+    out = method.release(None, seed=0)
+    found = dict(zip([float(x) for x in out.trajectories.xy[:, 0] - 530_400], method.rungs_.tolist(), strict=True))
     assert {round(x): level for x, level in found.items()} == {
         50: 0,
         200: 2,

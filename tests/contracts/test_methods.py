@@ -56,6 +56,7 @@ TINY: dict[str, dict[str, Any]] = {
     "private_evolution": {"length": 8, "population": 40, "rounds": 2},
     "k_delta": {"k": 2, "interval_s": None, "length": 8},
     "cloaking": {"k": 2, "minutes": None, "max_radius_m": 8000.0},
+    "lkc": {"k": 2, "cells_m": 5000.0},
     "k_anonymity": {"k": 2, "cells_m": [2000.0, 16000.0], "minutes": [None], "min_labels": 1},
 }
 # further forms of a method that obey the same laws: name -> (method, parameters)

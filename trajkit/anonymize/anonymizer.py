@@ -23,9 +23,14 @@ class AnonymizerConfig(MethodConfig):
 
 
 class Anonymizer:
-    """What marks an anonymizer: it releases all that it may, so ``release`` takes None for the number of trajectories."""
+    """What marks an anonymizer: it releases all that it may, so ``release`` takes None for the number of trajectories.
+
+    ``origin_``, left by ``release``, is the private map, int64 [r]: from which trajectory of the input each released one was made. It is for
+    those who audit the release (`trajkit.attacks`), and never leaves.
+    """
 
     RELEASES_ALL = True
+    origin_: np.ndarray
 
 
 def all_of_them(n: int | None) -> None:
@@ -40,13 +45,6 @@ def persons(trajs: Trajectories, count: str) -> np.ndarray:
 
 
 def published(
-    lonlat: np.ndarray, offsets: np.ndarray, t: np.ndarray | None, group: np.ndarray, *, like: Trajectories, seed: int
-) -> Trajectories:
-    """Trajectories to hand over: those of `published_rows`."""
-    return published_rows(lonlat, offsets, t, group, meta=like.meta, seed=seed)[0]
-
-
-def published_rows(
     lonlat: np.ndarray, offsets: np.ndarray, t: np.ndarray | None, group: np.ndarray, *, meta: Meta, seed: int
 ) -> tuple[Trajectories, np.ndarray]:
     """Trajectories to hand over, from points [N, 2] (degrees; moved into the public box) with their ``group`` [n] (class, cluster).

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from trajkit import seeds
-from trajkit.anonymize.anonymizer import Anonymizer, AnonymizerConfig, all_of_them, persons, published_rows
+from trajkit.anonymize.anonymizer import Anonymizer, AnonymizerConfig, all_of_them, persons, published
 from trajkit.anonymize.cloak_radius import radius_expected, radius_sure
 from trajkit.anonymize.cloak_regions import (
     MINUTE_MS,
@@ -129,7 +129,7 @@ class Cloaking(Anonymizer):
         return self
 
     def release(self, n: int | None, *, seed: int) -> Release:
-        """Return every trajectory that has a point left. Raises PrivacyAccountingError if the file does not keep the promise."""
+        """Return every trajectory that has a point left; ``rungs_`` int64 [N] is then the size of each point's region, by the ladder. Raises PrivacyAccountingError if the file does not keep the promise."""
         model: CloakingModel = fitted_attribute(self, "model_")
         all_of_them(n)
         c, meta, ladder = self.config, model.train.meta, self.config.ladder()
@@ -142,12 +142,13 @@ class Cloaking(Anonymizer):
             width = np.array([r.minutes or 0 for r in ladder], dtype=np.int64)[rung] * MINUTE_MS
             t = released_times(spread_times(bins * width, (bins + 1) * width, offsets), c.of, c.day, meta.tz)
         lonlat = unproject(centres(ladder, rung, cell), meta.crs)
-        out, order = published_rows(lonlat, offsets, t, np.arange(len(alive)), meta=meta, seed=seed)
+        out, order = published(lonlat, offsets, t, np.arange(len(alive)), meta=meta, seed=seed)
         points = np.repeat(offsets[:-1][order], lengths[order]) + (
             np.arange(offsets[-1]) - np.repeat(concatenate_offsets(lengths[order])[:-1], lengths[order])
         )
         emitted = Cloaks(rung[points], cell[points], bins[points])
         verify(out, emitted, model.who[kept][points], model, c)
+        self.origin_, self.rungs_ = alive[order], emitted.rung
         return Release(out, guarantee(c), {**model.report, **sizes(ladder, emitted)})
 
     def _radii(self, xy: np.ndarray, times: np.ndarray | None, who: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

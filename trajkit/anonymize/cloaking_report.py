@@ -41,7 +41,10 @@ def name(rung: Rung) -> str:
 
 
 def sizes(ladder: list[Rung], emitted: Cloaks) -> dict[str, Any]:
-    """Regions of the released file by size: area in square metres, distinct regions, released points; and the rung of each point in order."""
+    """Regions of the released file by size: area in square metres, distinct regions, released points.
+
+    Which size a released place has can be read from it: centres of squares of one size are no centres of another.
+    """
     table = {}
     for level, rung in enumerate(ladder):
         here = emitted.rung == level
@@ -52,7 +55,6 @@ def sizes(ladder: list[Rung], emitted: Cloaks) -> dict[str, Any]:
     return {
         "regions": table,
         "area of the region of a released point, mean m2": float(areas.mean()) if len(areas) else 0.0,
-        "size of each released point": {"sizes": [name(r) for r in ladder], "of point": emitted.rung.tolist()},
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trajkit.anonymize.anonymizer import Anonymizer, all_of_them, persons, published_rows
+from trajkit.anonymize.anonymizer import Anonymizer, all_of_them, persons, published
 from trajkit.anonymize.emission import midnight, places, smallest_class, times
 from trajkit.anonymize.quad_cells import ASSUMPTION
 from trajkit.anonymize.search import RULES, Found, KAnonymityConfig, search
@@ -29,7 +29,7 @@ from trajkit.trajectories import Meta, Trajectories
 class KAnonymityModel:
     """What a fit leaves; private. One trajectory a class: ``lonlat`` [M, 2], ``t`` [M] or None, ``offsets`` [c + 1].
 
-    int64 [R]: class ``of`` each trajectory to release, and the ``person`` it counts for.
+    int64 [R]: class ``of`` each trajectory to release, the ``person`` it counts for, and its ``origin``, a trajectory of the input.
     """
 
     meta: Meta
@@ -38,6 +38,7 @@ class KAnonymityModel:
     offsets: np.ndarray
     of: np.ndarray
     person: np.ndarray
+    origin: np.ndarray
     guarantee: Guarantee
     report: dict[str, Any]
 
@@ -65,6 +66,7 @@ class KAnonymity(Anonymizer):
             offsets=groups.signatures.offsets,
             of=groups.of,
             person=persons(train, c.count)[groups.origin],
+            origin=groups.origin,
             guarantee=_guarantee(c, found),
             report=_report(train, c, found),
         )
@@ -79,7 +81,8 @@ class KAnonymity(Anonymizer):
         model: KAnonymityModel = fitted_attribute(self, "model_")
         rows, offsets = rows_of(model.offsets, model.of)
         t = None if model.t is None else model.t[rows]
-        out, private_map = published_rows(model.lonlat[rows], offsets, t, model.of, meta=model.meta, seed=seed)
+        out, private_map = published(model.lonlat[rows], offsets, t, model.of, meta=model.meta, seed=seed)
+        self.origin_ = model.origin[private_map]
         smallest = smallest_class(out, model.person[private_map], self.config.k)
         hidden = {**model.report[HIDDEN], "fewest persons in a released class, recounted": smallest}
         return Release(out, model.guarantee, {**model.report, "released": len(out), HIDDEN: hidden})

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from trajkit.anonymize.alignment import Aligned, along_path, on_grid
-from trajkit.anonymize.anonymizer import Anonymizer, AnonymizerConfig, all_of_them, persons, published_rows
+from trajkit.anonymize.anonymizer import Anonymizer, AnonymizerConfig, all_of_them, persons, published
 from trajkit.anonymize.clock import PublicDay, released_times
 from trajkit.anonymize.discs import ROUNDING, disc_centres, extents
 from trajkit.anonymize.k_delta_groups import grouped
@@ -104,10 +104,11 @@ class KDelta(Anonymizer):
         all_of_them(n)
         c, meta, edited = self.config, model.train.meta, model.edited
         t = None if edited.t is None else released_times(edited.t, c.of, c.day, meta.tz)
-        out, order = published_rows(
+        out, order = published(
             unproject(edited.xy, meta.crs), edited.offsets, t, model.group, meta=meta, seed=seed
         )  # fmt: skip
         found = verify(out, model.who[order], k=c.k, delta=c.delta_m)
+        self.origin_ = model.edited.kept[order]
         return Release(out, guarantee(c), {**model.report, **found})
 
     def _edited(self, members: Aligned, group: np.ndarray) -> np.ndarray:

@@ -8,21 +8,22 @@ Mohammed, Desai, Wang 2013); the algorithm is in `trajkit.anonymize.lkc_search`,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from trajkit import geo
-from trajkit.anonymize.anonymizer import AnonymizerConfig, all_of_them, persons, published
+from trajkit.anonymize.anonymizer import Anonymizer, AnonymizerConfig, all_of_them, persons, published
+from trajkit.anonymize.clock import PublicDay
 from trajkit.anonymize.diversity import sensitive_place
+from trajkit.anonymize.emission import midnight, times
 from trajkit.anonymize.lkc_check import violations
 from trajkit.anonymize.lkc_search import suppress
 from trajkit.anonymize.signatures import Signatures, signatures
 from trajkit.anonymize.tessellation import SquareCells
-from trajkit.anonymize.time_bins import DAY_MS, TimeBins
+from trajkit.anonymize.time_bins import TimeBins
 from trajkit.baselines import public_meta
 from trajkit.errors import DataContractError, ParameterError
 from trajkit.methods import fitted_attribute
@@ -46,15 +47,9 @@ class LkcConfig(AnonymizerConfig):
     cells_m: float = Field(1000.0, gt=0)
     minutes: int | None = None
     of: Literal["clock", "absolute"] = "clock"
-    day: str = "2000-01-01"
+    day: PublicDay = "2000-01-03"
     sensitive: Literal["none", "destination"] = "none"
     sensitive_m: float = Field(5000.0, gt=0)
-
-    @field_validator("day")
-    @classmethod
-    def _is_a_date(cls, value: str) -> str:
-        date.fromisoformat(value)
-        return value
 
     @model_validator(mode="after")
     def _fits(self) -> LkcConfig:
@@ -67,23 +62,24 @@ class LkcConfig(AnonymizerConfig):
 
 @dataclass(frozen=True)
 class LkcModel:
-    """What a fit leaves, all of it to be released: points in degrees, offsets, times, class of each trajectory; nothing of persons."""
+    """What a fit leaves, all of it to be released: points in degrees, offsets, times, class of each trajectory; but for its private ``origin``, a
+    trajectory of the input."""
 
     meta: Meta
     lonlat: np.ndarray
     offsets: np.ndarray
     t: np.ndarray | None
     group: np.ndarray
+    origin: np.ndarray
     guarantee: Guarantee
     report: dict[str, Any]
 
 
-class Lkc:
+class Lkc(Anonymizer):
     """See the module."""
 
     Config = LkcConfig
     TEMPLATE = "method-k-anonymity"
-    RELEASES_ALL = True
 
     def __init__(self, config: LkcConfig) -> None:
         self.config = config
@@ -103,7 +99,7 @@ class Lkc:
         )
         left, alive = _kept(whole, keep)
         lonlat = train.meta.box.clip(geo.unproject(cells.centres(left.cells), train.meta.crs))
-        t = shown_times(left, bins, c.day)
+        t = times(left, bins, midnight(c.day, train.meta.tz))
         self._verify(left, lonlat, t, who[alive], None if value is None else value[alive], train.meta)
         self.model_ = LkcModel(
             meta=public_meta(train.meta),
@@ -111,6 +107,7 @@ class Lkc:
             offsets=left.offsets,
             t=t,
             group=_alike(left),
+            origin=np.flatnonzero(alive),
             guarantee=self._guarantee(),
             report={
                 "labels released": len(left.cells),
@@ -125,8 +122,9 @@ class Lkc:
         """Return all that is left, in an order and under ids drawn from ``seed``. Raises ParameterError for any ``n`` but None."""
         all_of_them(n)
         m: LkcModel = fitted_attribute(self, "model_")
-        empty = Trajectories.generated(np.zeros((0, 2)), np.zeros(1, dtype=np.int64), meta=m.meta)
-        return Release(published(m.lonlat, m.offsets, m.t, m.group, like=empty, seed=seed), m.guarantee, dict(m.report))
+        out, order = published(m.lonlat, m.offsets, m.t, m.group, meta=m.meta, seed=seed)
+        self.origin_ = m.origin[order]
+        return Release(out, m.guarantee, dict(m.report))
 
     def _verify(
         self, left: Signatures, lonlat: np.ndarray, t: np.ndarray | None, who: np.ndarray, value: np.ndarray | None, meta: Meta
@@ -230,26 +228,6 @@ def _alike(sig: Signatures) -> np.ndarray:
     rows = np.column_stack([sig.cells, sig.bins])
     texts = [rows[a:b].tobytes() for a, b in zip(sig.offsets[:-1], sig.offsets[1:], strict=True)]
     return pd.factorize(np.array(texts, dtype=object))[0].astype(np.int64)
-
-
-def shown_times(sig: Signatures, bins: TimeBins, day: str) -> np.ndarray | None:
-    """int64 [M], ms UTC, strictly rising: the labels of a run of one bin are spread equally over it, the first at its start.
-
-    Bins of the clock are shown on ``day`` in the local time of that day; each time the clock falls back, a day later.
-    """
-    if bins.minutes is None:
-        return None
-    owner = np.repeat(np.arange(len(sig)), np.diff(sig.offsets))
-    new = np.append(True, (np.diff(sig.bins) != 0) | (np.diff(owner) != 0))[: len(owner)]
-    run = np.cumsum(new) - 1
-    at = np.arange(len(owner)) - np.flatnonzero(new)[run]
-    width = bins.minutes * 60_000
-    t = sig.bins * width + at * width // np.bincount(run)[run]
-    if bins.of == "absolute" or not len(t):
-        return t
-    back = np.append(0, (np.diff(sig.bins) < 0) & (np.diff(owner) == 0)).cumsum()
-    days = back - back[sig.offsets[:-1]][owner]
-    return t + days * DAY_MS + int(pd.Timestamp(day, tz=bins.tz).timestamp() * 1000)
 
 
 def _losses(
