@@ -18,6 +18,7 @@ PARTS: tuple[str, ...] = (
     "trajkit.benchmarks.routing:rows",
     "trajkit.benchmarks.classical:rows",
     "trajkit.benchmarks.road_counts:rows",
+    "trajkit.benchmarks.anonymity:rows",
 )
 
 
