@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numba import njit
 
+from trajkit.anonymize import signature_kernels as kernels
 from trajkit.anonymize.tessellation import SquareCells, pack, unpack
 from trajkit.errors import ParameterError
 
@@ -80,10 +81,14 @@ class QuadCells:
 
 def _distinct(column: np.ndarray, row: np.ndarray, person: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Each (square, person) once."""
-    square, which = np.unique(pack(column, row), return_inverse=True)
-    people = int(person.max()) + 1 if len(person) else 1
-    code = np.unique(which * np.int64(people) + person)
-    return *unpack(square[code // people]), code % people
+    square = pack(column, row)
+    of, n = kernels.group_exact(square)
+    known = np.empty(n, dtype=np.int64)
+    known[of] = square
+    people = np.int64(person.max()) + 1 if len(person) else 1
+    code = np.sort(of * people + person)
+    code = code[np.append(True, np.diff(code) != 0)[: len(code)]]
+    return *unpack(known[code // people]), code % people
 
 
 def _persons_per_square(column: np.ndarray, row: np.ndarray) -> np.ndarray:

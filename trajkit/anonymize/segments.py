@@ -31,9 +31,8 @@ def parts(sig: Signatures, points: np.ndarray, persons: np.ndarray, *, k: int, m
     of, n = [np.zeros(0, dtype=np.int64)], 0
     for length in range(windows.longest, min_labels - 1, -1):
         at = windows.starts(length)
-        at = at[
-            ~covered[at] & ~covered[at + length - 1]
-        ]  # what was taken is at least as long: it covers an end of what it meets
+        # what was taken is at least as long, so it covers an end of every window that it meets
+        at = at[~covered[at] & ~covered[at + length - 1]]
         at, code = _taken(at, length, windows, k)
         _cover(at, length, covered)
         code, fresh = kernels.group_exact(code)

@@ -17,7 +17,7 @@ from trajkit.anonymize.time_bins import DAY_MS, TimeBins
 from trajkit.errors import DataContractError
 from trajkit.trajectories import Trajectories, concatenate_offsets
 
-KEYS = 8  # other digests to try after a collision; one is expected once in about 2^88 sets of a million trajectories
+KEYS = 8  # other digests to try after a collision; one is expected once in about 2^89 sets of a million trajectories
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def digests_of(
 ) -> np.ndarray:
     """As `digests`, of points [N, 2] (metres), times [N] (ms UTC) or None, and offsets [n + 1]."""
     if isinstance(cells, SquareCells):
-        return kernels.square_digests(xy, offsets, cells.size_m, *_binning(t, bins), key)
+        return kernels.square_digests(xy, offsets, cells.size_m, *binning(t, bins), key)
     return kernels.label_digests(cells.cell_of(xy), bins.bin_of(t, len(xy)), offsets, key)
 
 
@@ -125,12 +125,12 @@ def grouped(trajs: Trajectories, cells: Tessellation, bins: TimeBins, persons: n
 def same_signature(trajs: Trajectories, cells: Tessellation, bins: TimeBins, other: np.ndarray) -> np.ndarray:
     """bool [n]: has each trajectory the same signature as the one at ``other`` (int64 [n])?"""
     if isinstance(cells, SquareCells):
-        return kernels.square_same(trajs.xy, trajs.offsets, cells.size_m, *_binning(trajs.t, bins), other)
+        return kernels.square_same(trajs.xy, trajs.offsets, cells.size_m, *binning(trajs.t, bins), other)
     c, b = cells.cell_of(trajs.xy), bins.bin_of(trajs.t, trajs.n_points)
     return kernels.label_same(c, b, trajs.offsets, other)
 
 
-def _binning(t: np.ndarray | None, bins: TimeBins) -> tuple[np.ndarray, int, int, np.ndarray, np.ndarray]:
+def binning(t: np.ndarray | None, bins: TimeBins) -> tuple[np.ndarray, int, int, np.ndarray, np.ndarray]:
     """Times, bin width (0: no times), length of the cycle (0: none), and the shifts of `TimeBins.shifts`, for the kernels."""
     if not bins.width_ms:
         none = np.zeros(0, dtype=np.int64)

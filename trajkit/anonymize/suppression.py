@@ -36,13 +36,12 @@ def missing(trajs: Trajectories, released_points: np.ndarray, k: int) -> tuple[d
     exact = shares(trajs, released_points)
     public: dict[str, Any] = {what: rounded(share) for what, share in exact.items()}
     public["rounded to"] = STEP
-    fewest = max(k, FEWEST)
+    fewest, many = max(k, FEWEST), np.int64(max(len(trajs.user_ids), 1))
     for name, (labels, named) in _strata(trajs).items():
         known, of = np.unique(labels, return_inverse=True)
         count = np.bincount(of, minlength=len(known))
         lost = np.bincount(of[gone], minlength=len(known))
-        pairs = np.unique(np.column_stack([of, trajs.user]), axis=0)
-        people = np.bincount(pairs[:, 0], minlength=len(known))
+        people = np.bincount(np.unique(of * many + trajs.user) // many, minlength=len(known))
         rows = list(
             zip(map(named, known.tolist()), (lost / count).tolist(), count.tolist(), people.tolist(), strict=True)
         )

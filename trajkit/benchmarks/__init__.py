@@ -20,6 +20,7 @@ PARTS: tuple[str, ...] = (
     "trajkit.benchmarks.road_counts:rows",
     "trajkit.benchmarks.k_delta:rows",
     "trajkit.benchmarks.uniqueness:rows",
+    "trajkit.benchmarks.anonymity:rows",
 )
 
 

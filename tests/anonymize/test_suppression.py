@@ -1,0 +1,50 @@
+"""Who is missing: exact shares for the holder of the data, rounded ones of large strata for the public."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from anonymity_toys import crowd
+from toys import from_metres
+
+from trajkit.anonymize.suppression import FEWEST, STEP, missing, rounded, shares, travelled_m
+
+
+def test_travelled_metres() -> None:
+    trajs = from_metres([[(0, 0), (300, 400), (300, 0)], [(0, 0), (0, 0), (0, 0)]])
+    assert travelled_m(trajs) == pytest.approx([900.0, 0.0], abs=0.01)
+
+
+def test_shares_of_a_worked_case() -> None:
+    trajs = from_metres([[(0, 0), (1, 0)], [(0, 0), (1, 0)], [(0, 0), (1, 0)], [(0, 0), (1, 0)]])
+    trajs = replace(trajs, user=np.array([0, 0, 1, 2]), user_ids=np.array(["a", "b", "c", "never here"]))
+    found = shares(trajs, np.array([2, 0, 1, 0]))
+    assert found == {"trajectories": 0.5, "users": pytest.approx(1 / 3), "points": pytest.approx(5 / 8)}
+
+
+def test_strata_add_up_and_the_public_sees_only_rounded_shares_of_many() -> None:
+    trajs = crowd(120, 0)
+    rng = np.random.default_rng(0)
+    points = np.where(rng.random(120) < 0.3, 0, trajs.lengths)
+    public, exact = missing(trajs, points, k=5)
+    assert trajs.t is not None
+    divisions = [name for name in exact if name.startswith("by ")]
+    assert len(divisions) == 3 and set(divisions) < set(public)
+    left_out = 0
+    for name in divisions:
+        assert sum(row["trajectories"] for row in exact[name].values()) == 120
+        gone = sum(row["trajectories"] * row["suppressed"] for row in exact[name].values())
+        assert gone == pytest.approx((points == 0).sum())
+        for label, row in exact[name].items():
+            assert (label in public[name]) == (row["users"] >= FEWEST)
+            left_out += label not in public[name]
+            if label in public[name]:
+                assert public[name][label] == rounded(row["suppressed"])
+    assert left_out > 0
+    for share in (public["trajectories"], public["users"], public["points"]):
+        assert round(share / STEP, 6) % 1 == 0
+    assert json.loads(json.dumps(public)) == public
+    assert missing(trajs, points, k=10**6)[0]["by length"] == {}
