@@ -49,7 +49,7 @@ class RealData:
         return self
 
     def release(self, n: int | None, *, seed: int) -> Release:
-        """Return ``n`` training trajectories drawn without replacement. Raises DataContractError where there are fewer."""
+        """Return ``n`` training trajectories drawn without replacement (``origin_``: which). Raises DataContractError where there are fewer."""
         train: Trajectories = fitted_attribute(self, "train_")
         n = count_asked(n)
         if n > len(train):
@@ -58,6 +58,7 @@ class RealData:
             )
         index = seeds.rng(seed, "sampling", "real").choice(len(train), size=n, replace=False)
         lonlat = to_fixed_length(train.take(index), length=self.config.length)
+        self.origin_ = index
         return Release(
             Trajectories.from_fixed(train.meta.box.clip(lonlat), meta=public_meta(train.meta)),
             no_guarantee("publishes real trajectories"),

@@ -297,7 +297,7 @@ def test_times_rise_within_their_bin_and_over_midnight() -> None:
     path = [(*p, start + 300 * i) for i, p in enumerate(x)] + [(*x[0], start + 3600)]
     out = released(make(path, path, meta=META), k=2, cells_m=1000.0, minutes=60).trajectories
     hour = 3_600_000
-    day = 10_957 * 24 * hour  # 1 January 2000
+    day = 10_959 * 24 * hour  # 3 January 2000
     # 23:24 to 23:44: five labels share the bin from 23:00; 00:24 comes a day later
     want = [day + 23 * hour + i * hour // 5 for i in range(5)] + [day + 24 * hour]
     assert out.t is not None and out.t.reshape(2, -1).tolist() == [want, want]

@@ -168,6 +168,7 @@ class Lkc(Anonymizer):
             k=c.k,
             unit=c.count,
             mechanism=f"LKC-privacy by local suppression, L = {c.known}, C = {c.confidence:g}",
+            accountant="subsequences counted again in the released points and times",
             numerics="exact",
             assumptions=(
                 f"the attacker knows at most {c.known} point(s) of one trajectory, as squares of {c.cells_m:g} m and {time}, in their order; "

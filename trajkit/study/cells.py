@@ -1,9 +1,10 @@
 """Cells by their names: ``<model>[-<condition>][-published]-<regime>[-what else]``, e.g. ``diffusion-gaussian-private-d_out-4``.
 
-Model: a deep generator or a classical synthesizer (always ``private``, e.g. ``privtrace-private-epsilon-1.0``).
+Model: a deep generator, a classical synthesizer (always ``private``, e.g. ``privtrace-private-epsilon-1.0``) or an anonymizer (always
+``syntactic``, e.g. ``k_anonymity-syntactic-k-10``).
 Condition: ``sample`` and ``attributes`` (no mechanism), ``laplace``, ``gaussian`` and ``vmf`` (a sample made private),
 ``attributes-gaussian`` and its like; none is left out. What else: ``long`` (the model's own budget), ``small`` (a tenth of the
-training set), ``n-8000`` (another size), ``init`` (one fold, other seeds), ``epsilon-1.0`` (another epsilon than 10),
+training set), ``n-8000`` (another size), ``init`` (one fold, other seeds), ``epsilon-1.0`` (another epsilon than 10), ``k-10`` (another k than 5),
 ``epsilon_c-1.0`` and ``d_out-4`` (another condition than the usual), ``map-lattice`` (another road map, or people who leave it), ``timed`` (a release with times), ``tiny`` (many seeds of a small training, for its stability
 alone: never rescaled, never in a table of errors). Reports look cells up by name; a study of your own may name its cells as it
 likes, and its report leaves out what it cannot find.
@@ -24,6 +25,12 @@ CLASSICAL = {
     "road_counts": "road counts",
     "private_evolution": "Private Evolution",
 }
+ANONYMIZERS = {
+    "k_anonymity": "k-anonymity",
+    "k_delta": "(k, delta)-anonymity",
+    "cloaking": "cloaking",
+    "lkc": "LKC-privacy",
+}
 BASELINES = ("real", "uniform", "straight", "cloud")
 MECHANISMS = {"laplace": "Laplace", "gaussian": "Gaussian", "vmf": "VMF"}
 CONDITIONS = {
@@ -37,13 +44,13 @@ CONDITIONAL = {
     for model, name in MODELS.items()
     for key, words in CONDITIONS.items()
 }
-# what can be compared and picked: a model, a model with its condition, or a classical synthesizer
-CONTESTANTS = {**MODELS, **CONDITIONAL, **CLASSICAL}
-_SERIES = re.compile(r"-(epsilon|epsilon_c|d_out|n|init|tiny|map|timed)(-|$)")
+# what can be compared and picked: a model, a model with its condition, a classical synthesizer, or an anonymizer
+CONTESTANTS = {**MODELS, **CONDITIONAL, **CLASSICAL, **ANONYMIZERS}
+_SERIES = re.compile(r"-(epsilon|epsilon_c|d_out|n|init|tiny|map|timed|k)(-|$)")
 _TINY = re.compile(r"-tiny(-|$)")
 _NAME = re.compile(
-    rf"(?P<model>{'|'.join([*MODELS, *CLASSICAL])})(-(?P<condition>{'|'.join(sorted(CONDITIONS, key=len, reverse=True))}))?"
-    r"(?P<published>-published)?-(?P<regime>plain|clipped|private)(-(?P<rest>.+))?"
+    rf"(?P<model>{'|'.join([*MODELS, *CLASSICAL, *ANONYMIZERS])})(-(?P<condition>{'|'.join(sorted(CONDITIONS, key=len, reverse=True))}))?"
+    r"(?P<published>-published)?-(?P<regime>plain|clipped|private|syntactic)(-(?P<rest>.+))?"
 )
 
 

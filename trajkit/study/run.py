@@ -37,6 +37,7 @@ from trajkit.yamlio import dump_yaml, load_yaml, write_text
 OUTPUTS = Path(os.environ.get("TRAJKIT_OUTPUTS") or ROOT / "outputs").resolve()
 SENTINEL = "run complete:"
 RELEASE_FILES = ("release.parquet", "guarantee.json", "release.json", "history.csv")
+ORIGIN = "origin.npy"
 
 
 def open_run(run_dir: str = "", **config: Any) -> Run:
@@ -171,6 +172,8 @@ class Run:
         release = method.release(number_for(method, self.config.n_release), seed=self.config.seed)
         self._seconds["release"] = time.monotonic() - started
         release.trajectories.to_parquet(self.folder / "release.parquet")
+        if hasattr(method, "origin_"):
+            np.save(self.folder / ORIGIN, method.origin_)
         write_text(self.folder / "history.csv", self.history(method).to_csv(index=False))
         write_text(self.folder / "release.json", json.dumps(release.report, indent=2, default=str))
         write_text(self.folder / "guarantee.json", release.guarantee.to_json())
@@ -181,6 +184,10 @@ class Run:
         started = time.monotonic()
         settings = checked(metrics.MetricSettings, self.config.evaluation, where="evaluation")
         released = release.trajectories
+        if not len(released):
+            raise RunFailedError(
+                "the release is empty: everything was suppressed, so there is nothing to judge; allow coarser cells and bins, or a lower k"
+            )
         if (released.lengths != self.config.length).any():  # as the real ones were: metrics compare point by point
             released = Trajectories.from_fixed(to_fixed_length(released, length=self.config.length), meta=released.meta)
         results = metrics.evaluate(self.real, released, settings=settings, seed=self.config.seed, roads=self.roads)
@@ -236,6 +243,10 @@ class Run:
         except (FileNotFoundError, pd.errors.EmptyDataError):
             return pd.DataFrame()
 
+    def origin(self) -> np.ndarray | None:
+        """int64 [r]: the training trajectory that each released one was made from (private; for audits); None where there is no such map."""
+        return np.load(self.folder / ORIGIN) if (self.folder / ORIGIN).is_file() else None
+
     def _has_release(self) -> bool:
         # guarantee.json is written last of the four
         return (self.folder / "guarantee.json").is_file()
@@ -246,7 +257,8 @@ def reuse_release(folder: Path) -> bool:
     rid = folder.name.split("-")[0]
     for other in sorted(folder.parent.glob(f"{rid}-*")):
         if other != folder and (other / "manifest.json").is_file():
-            for name in (*RELEASE_FILES[:1], *RELEASE_FILES[2:], RELEASE_FILES[1]):
+            optional = [ORIGIN] if (other / ORIGIN).is_file() else []
+            for name in (*optional, *RELEASE_FILES[:1], *RELEASE_FILES[2:], RELEASE_FILES[1]):
                 temporary = folder / f".{name}.part"
                 shutil.copyfile(other / name, temporary)
                 temporary.replace(folder / name)

@@ -1,0 +1,117 @@
+"""What an adversary with a few known points makes of each release of a study, kept beside the run that was attacked.
+
+All figures are for the first repetition. They are measured on true records, so they are shown where raw data may be, and they are what one
+attack achieves: no bound, and nothing that compares with an epsilon.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajkit.anonymize.clock import compared_times
+from trajkit.attacks.nearest_neighbour import nearest_advantage, nearest_linkage
+from trajkit.attacks.origin import Origin
+from trajkit.privacy.guarantee import Guarantee
+from trajkit.study.cells import is_tiny, label, parsed
+from trajkit.study.identity import code_fingerprint
+from trajkit.study.results import StudyResults
+from trajkit.study.run import Run
+from trajkit.trajectories import Trajectories
+from trajkit.yamlio import write_text
+
+KNOWN, TARGETS = 4, 400
+NO_INFORMATION = ("uniform", "straight", "cloud")
+SPACE, ALL = "places alone", "all fields"
+COLUMNS = (
+    *("cell", "release", "guarantee", "kind", "fields", "auc", "auc_low", "auc_high"),
+    *("named", "named_low", "named_high", "bound", "guess", "suppressed"),
+)
+
+
+def risk_table(study: StudyResults) -> pd.DataFrame:
+    """One row a release and what is used of it (`SPACE`, and `ALL` where it has times): the columns of `COLUMNS`.
+
+    auc     probability that a person of the training set lies nearer to the release than one held out, with its 95 % interval; a guess
+            has 0.5. Of *real* the members are those who were released.
+    named   mean probability of naming a target by the nearest released trajectory, where the private map is known; guess: 1 / persons in
+            the release; bound: 1 / k where k-anonymity by users of whole trajectories is promised. suppressed: share of targets who are not in it.
+    Empty where nothing raw may be shown.
+    """
+    if not study.may_show_raw:
+        return pd.DataFrame(columns=COLUMNS)
+    rows: list[dict[str, Any]] = []
+    for cell in dict.fromkeys(study.runs["cell"]):
+        run = None if cell in NO_INFORMATION or is_tiny(cell) else study.run(str(cell))
+        if run is not None:
+            rows += [{"cell": cell, "release": named(str(cell)), **row} for row in risk_of(run)]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def named(cell: str) -> str:
+    """A cell in words."""
+    name = parsed(cell)
+    if name is None:
+        return {"real": "real trajectories"}.get(cell, cell)
+    rest = name.rest.replace("-", " ")
+    return " ".join(filter(None, (label(name.contestant), "without DP" if name.regime == "plain" else "", rest)))
+
+
+def in_short(g: Guarantee) -> str:
+    """A guarantee in a word or two."""
+    if not g.holds:
+        return "none"
+    return f"epsilon {g.epsilon:.3g}, {g.unit}" if g.kind == "dp" else f"{g.kind}, k = {g.k}, {g.unit}"
+
+
+def risk_of(run: Run) -> list[dict[str, Any]]:
+    """The rows of one run, computed once for this code and kept in its folder."""
+    file = run.folder / f"risk-{code_fingerprint('trajkit.study.risk', presenting=True)}.json"
+    if not file.is_file():
+        write_text(file, json.dumps(_attacked(run), indent=1))
+    return list(json.loads(file.read_text()))
+
+
+def _attacked(run: Run) -> list[dict[str, Any]]:
+    release, source, seed = run.release(None), run.origin(), run.config.seed
+    train, test, out = run.fold.train, run.fold.test, release.trajectories
+    if run.config.method == "real" and source is not None:
+        kept, source = np.unique(source, return_inverse=True)
+        train = train.take(kept)
+    whole = release.guarantee.holds and release.guarantee.kind == "k-anonymity" and release.guarantee.unit == "user"
+    about = {
+        "guarantee": in_short(release.guarantee),
+        "kind": release.guarantee.kind if release.guarantee.holds else "none",
+    }
+    rows = []
+    for fields in (SPACE, ALL):
+        if fields == ALL and (out.t is None or train.t is None):
+            continue
+        a, b, c = (on_the_clock(x) if fields == ALL else replace(x, t=None) for x in (train, test, out))
+        settings: dict[str, Any] = {"p": (KNOWN,), "targets": TARGETS, "target": "trajectory", "space_only": fields == SPACE}
+        found = nearest_advantage(a, b, c, seed=seed, **settings).by_p[0]
+        row: dict[str, Any] = {
+            "fields": fields,
+            "auc": found.auc,
+            "auc_low": found.auc_interval[0],
+            "auc_high": found.auc_interval[1],
+        }
+        if source is not None:
+            k = release.guarantee.k if whole else None
+            linked = nearest_linkage(a, c, Origin.one_each(source), seed=seed, k=k, **settings)
+            at = linked.by_p[0]
+            row |= {
+                "named": at.success, "named_low": at.success_interval[0], "named_high": at.success_interval[1],
+                "bound": linked.bound, "guess": linked.baseline, "suppressed": at.suppressed / at.targets,
+            }  # fmt: skip
+        rows.append({**about, **row})
+    return rows
+
+
+def on_the_clock(trajs: Trajectories) -> Trajectories:
+    """The same with times since local midnight of the day of the first point: what days are released says nothing about real ones."""
+    return replace(trajs, t=compared_times(trajs, "clock"))
