@@ -26,7 +26,9 @@ class TimeBins:
 
     def __post_init__(self) -> None:
         if self.minutes is not None and (self.minutes < 1 or 1440 % self.minutes):
-            raise ParameterError(f"time bins of {self.minutes} min do not divide a day: use 15, 30, 60, 120 …, 1440, or null for no time")
+            raise ParameterError(
+                f"time bins of {self.minutes} min do not divide a day: use 15, 30, 60, 120 …, 1440, or null for no time"
+            )
 
     def bin_of(self, t: np.ndarray | None, n_points: int) -> np.ndarray:
         """int64 [n_points]: bin of each time (ms UTC). Raises ParameterError where the set has no times but bins ask for them."""
