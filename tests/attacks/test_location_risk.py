@@ -10,6 +10,7 @@ import pytest
 from made_labels import labels_of, lists, record_sets, town
 
 from trajkit.anonymize.signatures import Signatures
+from trajkit.attacks import location_risk as module
 from trajkit.attacks.location_risk import location_risk
 from trajkit.errors import ParameterError
 
@@ -55,6 +56,15 @@ def test_agrees_with_brute_force(visits: str, p: int, n: int, people: int, cells
     assert dict(zip(found.users.tolist(), found.risk.tolist(), strict=True)) == pytest.approx(expected)
     assert set(found.too_few.tolist()) == set(user.tolist()) - set(expected)
     assert not len(found.unfinished) and found.baseline == 1 / len(np.unique(user))
+
+
+@pytest.mark.parametrize("visits", ["distinct", "counted"])
+def test_pairs_by_table_and_by_search_are_the_same(visits: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    labels, user = town(2000, 500, seed=1, cells=40, longest=6)
+    by_table = location_risk(labels, user, p=2, visits=visits)
+    monkeypatch.setattr(module, "MOST_PAIRED", 0)
+    by_search = location_risk(labels, user, p=2, visits=visits)
+    assert np.array_equal(by_table.risk, by_search.risk) and 0 < by_table.share_alone < 1
 
 
 def test_common_places() -> None:

@@ -16,12 +16,14 @@ from numba import njit
 from pydantic import Field
 
 from trajkit.anonymize.signatures import Signatures
-from trajkit.attacks.inverted_index import holds, index_of
+from trajkit.attacks.inverted_index import holds, index_of, popcount
 from trajkit.attacks.records import coded, dense_labels, records
 from trajkit.errors import ParameterError
 from trajkit.methods import MethodConfig
 from trajkit.parameters import checked
 from trajkit.trajectories import concatenate_offsets
+
+MOST_PAIRED = 4096  # labels up to which a table of all pairs is kept, 4 bytes each
 
 
 class LocationRiskSettings(MethodConfig):
@@ -92,9 +94,12 @@ def location_risk(labels: Signatures, user: np.ndarray, **settings: Any) -> Loca
     by_user = Signatures(cells, levels, concatenate_offsets(sizes))
     (tokens,), n_tokens = coded(by_user)
     sets = records(tokens, by_user.offsets, np.arange(n), n, n_tokens)
-    fewest, done = _fewest(
-        sets.tokens, sets.offsets, cells, levels, index_of(sets), visits, chosen.p, chosen.combinations
-    )
+    levels = levels[sets.where]
+    if chosen.p == 2 and n_tokens <= MOST_PAIRED and chosen.combinations >= sets.sizes.max() ** 2:
+        fewest, done = _fewest_of_pairs(sets.tokens, sets.offsets, levels, n_tokens), np.ones(n, dtype=bool)
+    else:
+        cells, index = cells[sets.where], index_of(sets)
+        fewest, done = _fewest(sets.tokens, sets.offsets, cells, levels, index, visits, chosen.p, chosen.combinations)
     enough = visits >= chosen.p
     return LocationRisk(
         chosen.p, chosen.visits, names[enough], 1 / fewest[enough], names[~enough], names[enough & ~done], 1 / n
@@ -125,23 +130,45 @@ def _visits(places, offsets, order, starts, n_places, most):  # pragma: no cover
 
 
 @njit(cache=True)
+def _fewest_of_pairs(tokens, offsets, levels, n_tokens):  # pragma: no cover - compiled
+    """The same as `_fewest` for p = 2: a table of how many users have each pair (on its diagonal: the place itself), read twice."""
+    pairs = np.zeros((n_tokens, n_tokens), dtype=np.int32)
+    fewest = np.full(len(offsets) - 1, len(offsets), dtype=np.int64)
+    for u in range(len(fewest)):
+        mine = np.sort(tokens[offsets[u] : offsets[u + 1]])
+        for i in range(len(mine)):
+            for j in range(i, len(mine)):
+                pairs[mine[i], mine[j]] += 1
+    for u in range(len(fewest)):
+        mine, level = tokens[offsets[u] : offsets[u + 1]], levels[offsets[u] : offsets[u + 1]]
+        for i in range(len(mine)):
+            if level[i] == 2:  # the same place twice
+                fewest[u] = min(fewest[u], pairs[mine[i], mine[i]])
+                continue
+            for j in range(i):
+                if level[j] == 1:
+                    fewest[u] = min(fewest[u], pairs[min(mine[i], mine[j]), max(mine[i], mine[j])])
+    return fewest
+
+
+@njit(cache=True)
 def _fewest(tokens, offsets, cells, levels, index, visits, p, limit):  # pragma: no cover - compiled
     """(fewest users that share p places, whether all combinations were covered) of each user; rare places first."""
     n = len(offsets) - 1
     fewest, done = np.ones(n, dtype=np.int64), np.ones(n, dtype=np.bool_)
-    kept = np.empty((p, n), dtype=np.int32)
+    kept, bits = np.empty((p, n), dtype=np.int32), np.empty((p + 1, index.bits.shape[1]), dtype=np.uint64)
     for u in range(n):
         if visits[u] >= p:
             mine = slice(offsets[u], offsets[u + 1])
             order = np.argsort(index.starts[tokens[mine] + 1] - index.starts[tokens[mine]], kind="mergesort")
             fewest[u], done[u] = _search(
-                tokens[mine][order], cells[mine][order], levels[mine][order], index, p, limit, kept
+                tokens[mine][order], cells[mine][order], levels[mine][order], index, p, limit, kept, bits
             )
     return fewest, done
 
 
 @njit(cache=True)
-def _search(mine, cells, levels, index, p, limit, kept):  # pragma: no cover - compiled
+def _search(mine, cells, levels, index, p, limit, kept, bits):  # pragma: no cover - compiled
     """Depth first over combinations; a place enters once, at the level (visits) known of it."""
     at, left, size = np.empty(p, dtype=np.int64), np.empty(p, dtype=np.int64), np.empty(p, dtype=np.int64)
     at[0], left[0], d, best, looked = -1, p, 0, kept.shape[1] + 1, 0
@@ -155,7 +182,10 @@ def _search(mine, cells, levels, index, p, limit, kept):  # pragma: no cover - c
             continue
         last = left[d] == levels[i]
         looked += 1
-        n = _narrow(mine[i], index, d, size, kept, best if last else kept.shape[1] + 1, not last)
+        if index.row[mine[at[0]]] >= 0:
+            n = _narrow_bits(index.row[mine[i]], index, d, bits, not last)
+        else:
+            n = _narrow(mine[i], index, d, size, kept, best if last else kept.shape[1] + 1, not last)
         if n == 1:  # whatever is added, the user remains alone
             return 1, True
         if last:
@@ -192,4 +222,24 @@ def _narrow(token, index, d, size, kept, enough, keep):  # pragma: no cover - co
             n += 1
             if n >= enough:
                 break
+    return n
+
+
+@njit(cache=True)
+def _narrow_bits(row, index, d, bits, keep):  # pragma: no cover - compiled
+    """The same for common labels (the first one is, and those after it are at least as common), by rows of bits."""
+    mine = index.bits[row]
+    n = 0
+    if d == 0:
+        for w in range(len(mine)):
+            n += popcount(mine[w])
+            bits[1, w] = mine[w]
+    elif keep:
+        for w in range(len(mine)):
+            bits[d + 1, w] = bits[d, w] & mine[w]
+            n += popcount(bits[d + 1, w])
+    else:
+        others = bits[d]
+        for w in range(len(mine)):
+            n += popcount(others[w] & mine[w])
     return n

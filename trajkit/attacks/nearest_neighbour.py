@@ -8,7 +8,7 @@ others are, the release gives away nothing that this adversary can see; a strong
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ class NearestSettings(KnownPoints):
     """
 
     targets: int | None = Field(1000, ge=1)
-    exact: Annotated[bool, Field(le=False)] = False
+    exact: Literal[False] = False
     distance: Literal["max", "mean"] = "max"
     space_only: bool = False
     speed_mps: float = Field(10.0, gt=0)
