@@ -17,6 +17,8 @@ from trajkit.classical import looks as looks_module
 from trajkit.classical import trip_habits
 from trajkit.classical.looks import Looks
 from trajkit.classical.road_counts import RoadCountsConfig, take_looks
+from trajkit.datasets.city import simulate
+from trajkit.datasets.city_off_roads import leave_roads
 from trajkit.errors import DataContractError, ParameterError
 from trajkit.grid import Grid
 from trajkit.methods import make_method
@@ -266,3 +268,24 @@ def test_a_count_left_without_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(looks_module, "Geometric", NoNoise)
     assert epsilon_lower_bound(*transcripts("starts and ends", monkeypatch, seed=9000), delta=0.0).epsilon > 1.0
+
+
+def test_people_who_cut_across_blocks_are_counted_as_off_the_map() -> None:
+    town = simulate(people=130, days=3, seed=3)
+    router, share = Router(town.roads), 0.3
+    before, after = town.trajectories, leave_roads(town.trajectories, share=share, seed=1)
+    counts = [trip_habits.on_off_map(t, router) for t in (before, after)]
+    astray = float((before.lonlat != after.lonlat).any(axis=1)[after.starts + 1].mean())
+    assert counts[0][1] == 0 and counts[1][1] / len(after) == pytest.approx(astray, abs=0.05)
+    assert 0.2 < astray < 0.4
+
+
+def test_the_map_of_another_year_is_used_and_named() -> None:
+    town = simulate(people=60, days=2, seed=3)
+    release = (
+        make_method("road_counts", length=8, rounds=1, changed_streets=0.05)
+        .fit(town.trajectories, seed=0, roads=town.roads)
+        .release(5, seed=0)
+    )
+    assert "as in another year" in release.report["map"]
+    assert any("as in another year" in a for a in release.guarantee.assumptions)

@@ -23,7 +23,10 @@ from trajkit.trajectories import Trajectories
 HOURS = 24
 USUAL_MPS = 8.0
 LAST_MS = 7_258_118_400_000  # the year 2200
-OFF_MAP_M = 50.0  # a trajectory most of whose points are further from the map than this has left it
+OFF_MAP_M, OFF_MAP_SHARE = (
+    25.0,
+    0.2,
+)  # a trajectory with more than this share of its points further than this from the map has left it
 
 
 @dataclass(frozen=True)
@@ -100,10 +103,11 @@ def speed_counts(trajs: Trajectories) -> np.ndarray:
 
 
 def on_off_map(trajs: Trajectories, router: Router) -> np.ndarray:
-    """int64 [2]: trajectories whose points lie within `OFF_MAP_M` of a street in their majority, and the others. L1 sensitivity 1."""
-    near = router.network.near(trajs.xy, OFF_MAP_M)
-    share = np.bincount(trajs.traj_of_point, near, minlength=len(trajs)) / np.maximum(trajs.lengths, 1)
-    return np.bincount((share < 0.5).astype(np.int64), minlength=2)
+    """int64 [2]: trajectories of which at most `OFF_MAP_SHARE` of the points lie further than `OFF_MAP_M` from a street, and the others. L1
+    sensitivity 1."""
+    far = ~router.network.near(trajs.xy, OFF_MAP_M)
+    share = np.bincount(trajs.traj_of_point, far, minlength=len(trajs)) / np.maximum(trajs.lengths, 1)
+    return np.bincount((share > OFF_MAP_SHARE).astype(np.int64), minlength=2)
 
 
 def end_counts(grid: Grid, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
