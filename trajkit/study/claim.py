@@ -44,15 +44,18 @@ class Claim(BaseModel):
     calibration: a formula against the exact value, needs no run and is judged everywhere, see `trajkit.study.rule_calibration`.
 
     sequences: over the experiments on sequences, see `trajkit.study.rule_sequences`.
+    isolated: over the raw data and the k-anonymous release, see `trajkit.study.rule_isolated`.
 
-    A claim about no one model has no ``models``; "best", "calibration" and "sequences" look for their figures themselves.
+    A claim about no one model has no ``models``; "best", "calibration", "sequences" and "isolated" look for their figures themselves.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     statement: str
     made_in: str
-    rule: Literal["ratio", "unusable", "at-most", "coarse-survives", "stabler", "best", "calibration", "sequences"]
+    rule: Literal[
+        "ratio", "unusable", "at-most", "coarse-survives", "stabler", "best", "calibration", "sequences", "isolated"
+    ]
     models: list[str] = []
     cell: str = ""
     against: str = ""
@@ -79,6 +82,7 @@ class Claim(BaseModel):
             "best": study,
             "calibration": (),
             "sequences": (),
+            "isolated": (),
         }
         missing = [n for n in needs[self.rule] if getattr(self, n) in (None, [], "")]
         if missing:

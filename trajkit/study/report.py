@@ -25,6 +25,14 @@ SEAL = "report.json"
 PRESENTING = (
     *("study.text", "study.ranking_text", "study.conditioning_text", "study.conditioning", "study.embedding_ablation"),
     *("study.sequence_text", "study.classical_text", "study.publish_text", "study.realism", "viz.sequences"),
+    *(
+        "study.anonymity_text",
+        "study.anonymity_panels",
+        "study.decisions",
+        "study.risk",
+        "study.two_releases",
+        "viz.frontier",
+    ),
     *("study.theorem_2_text", "study.stability", "study.threat", "study.costs", "study.curves", "study.tables"),
     *("viz.plots", "viz.curves", "viz.ranks", "viz.threat", "viz.stability", "viz.mechanisms"),
 )

@@ -15,18 +15,23 @@ import pandas as pd
 from trajkit.deep.condition_config import ConditionConfig
 from trajkit.errors import MissingDataError
 from trajkit.privacy.guarantee import Guarantee
+from trajkit.release import HIDDEN
 from trajkit.study.cells import BASELINES, core, is_tiny, label
+from trajkit.study.claim import Found
 from trajkit.study.claims import Verdict, judge, read_claims
 from trajkit.study.params import RunConfig
 from trajkit.study.rescaling import FLOOR, rescaled
+from trajkit.study.rule_isolated import isolated
 from trajkit.study.run import OUTPUTS, Run
 from trajkit.study.sequence_study import read_experiments
 from trajkit.study.stability import stability_runs
 from trajkit.study.stats import corrected_interval, paired_difference, variance_components
 from trajkit.study.tables import drop_table
+from trajkit.study.unicity import ANTENNAS, unicity_of
 from trajkit.trajectories import Trajectories
 
 PRIMARY = ("SWD", "JSD")
+K_ANONYMOUS = "k_anonymity-syntactic"
 COLUMNS = (
     *(
         "run_id",
@@ -289,8 +294,25 @@ class StudyResults:
         """Every claim of the question, judged for each model that it is about."""
         known = read_claims()
         where = {"dataset": self.plan["dataset"], "profile": self.plan["profile"], "test_ratio": self.test_ratio}
-        more = {"small": stability_runs(self), "experiments": self.experiments}
+        more = {"small": stability_runs(self), "experiments": self.experiments, "alone": self._isolated}
         return [v for name in self.plan["claims"] for v in judge(name, known[name], self.results, **more, **where)]
+
+    @cached_property
+    def unicity(self) -> pd.DataFrame:
+        """See `trajkit.study.unicity`, of the first training set; empty where nothing raw may be shown."""
+        return unicity_of(self.first.fold.train) if self.may_show_raw else pd.DataFrame()
+
+    def report_of(self, cell: str) -> dict[str, Any] | None:
+        """What the release of a cell says of itself (first repetition), without what no promise covers; None where it is not complete."""
+        found = self.complete[(self.complete["cell"] == cell) & (self.complete["replicate"] == 0)]
+        if not len(found):
+            return None
+        report = self.read(found["run_id"].iloc[0], "release.json")
+        return {k: v for k, v in report.items() if k != HIDDEN}
+
+    def _isolated(self) -> Found:
+        report = self.report_of(K_ANONYMOUS)
+        return isolated(self.unicity, ANTENNAS, None if report is None else report["setting"])
 
     def verdict_table(self) -> pd.DataFrame:
         """The verdicts with the figures they rest on, one row a claim and model."""

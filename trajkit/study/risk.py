@@ -92,7 +92,12 @@ def _attacked(run: Run) -> list[dict[str, Any]]:
         if fields == ALL and (out.t is None or train.t is None):
             continue
         a, b, c = (on_the_clock(x) if fields == ALL else replace(x, t=None) for x in (train, test, out))
-        settings: dict[str, Any] = {"p": (KNOWN,), "targets": TARGETS, "target": "trajectory", "space_only": fields == SPACE}
+        settings: dict[str, Any] = {
+            "p": (KNOWN,),
+            "targets": TARGETS,
+            "target": "trajectory",
+            "space_only": fields == SPACE,
+        }
         found = nearest_advantage(a, b, c, seed=seed, **settings).by_p[0]
         row: dict[str, Any] = {
             "fields": fields,

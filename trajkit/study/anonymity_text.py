@@ -1,0 +1,113 @@
+"""Anonymity or differential privacy: utility and measured risk of every release on the same axes, in tables and sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from trajkit.study import anonymity_panels as panels
+from trajkit.study.cells import ANONYMIZERS, is_tiny, mapped, parsed
+from trajkit.study.decisions import decisions, errors_by_cell
+from trajkit.study.results import K_ANONYMOUS, PRIMARY, StudyResults
+from trajkit.study.risk import ALL, SPACE, in_short, named, risk_table
+from trajkit.study.silence import PLACES, silence_table
+from trajkit.study.text import claims_in_words
+from trajkit.trajectories import Trajectories
+
+
+def lattice_table(study: StudyResults, cell: str = K_ANONYMOUS) -> pd.DataFrame:
+    """`anonymity_panels.lattice` of a cell, first repetition."""
+    return panels.lattice(study.report_of(cell) or {})
+
+
+def suppression_table(study: StudyResults) -> pd.DataFrame:
+    """`anonymity_panels.missing` of every anonymizer, first repetition, with its ``release``."""
+    parts = [panels.missing(study.report_of(c) or {}).assign(release=named(c)) for c in _anonymizers(study)]
+    return pd.concat([p for p in parts if len(p)] or parts[:1], ignore_index=True) if parts else pd.DataFrame()
+
+
+def missing_by(study: StudyResults, by: str) -> pd.DataFrame:
+    """`suppression_table` of one division (the beginning of its name), strata as columns."""
+    table = suppression_table(study)
+    part = table[table["of"].str.startswith(by)] if len(table) else table
+    return part.pivot(index="release", columns="", values=panels.SHARE) if len(part) else pd.DataFrame()
+
+
+def utility_table(study: StudyResults) -> pd.DataFrame:
+    """One row a release: rescaled errors (means over repetitions), what it leaves out, and how many trajectories it has."""
+    errors = errors_by_cell(study)
+    if not len(errors):
+        return errors
+    silence = silence_table(study).set_index("cell")
+    rows = []
+    for cell in errors.index:
+        g = study.guarantee(study.complete.loc[study.complete["cell"] == cell, "run_id"].iloc[0])
+        released = study.released(str(cell))
+        row: dict[str, Any] = {"release": named(str(cell)), "promise": in_short(g), **errors.loc[cell].to_dict()}
+        row[PLACES] = silence[PLACES].get(cell)
+        row["trajectories released"] = None if released is None else len(released)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def frontier_table(study: StudyResults) -> pd.DataFrame:
+    """`risk_table` with the mean rescaled error of the primary metrics as ``error``; releases without either are left out."""
+    risk = risk_table(study)
+    errors = errors_by_cell(study)
+    if not len(risk) or not len(errors):
+        return pd.DataFrame()
+    mean = errors[list(PRIMARY)].mean(axis=1)
+    return risk.assign(error=risk["cell"].map(mean)).dropna(subset=["error", "auc"])
+
+
+def answer(study: StudyResults) -> str:
+    """What to take for which use, what the attack makes of it, and what became of the claim."""
+    if not len(study.results):
+        return "**No run is complete, so there is no answer yet.** The reasons are listed under *Runs that failed*."
+    table = decisions(study)
+    lines = [
+        "**In short**, publish "
+        + "; ".join(f"for a {row['use']}: **{row['take']}**" for row in table.to_dict("records"))
+        + "."
+    ]
+    lines.append(
+        "A release with a DP promise comes first where it is usable (every error of the use closer to real data than to no information), "
+        "because its promise holds whatever an adversary knows and adds up over releases; anonymity holds for one release and one kind of "
+        "knowledge."
+    )
+    return "\n\n".join([*lines, *_risk_in_words(study), *claims_in_words(study)])
+
+
+def _risk_in_words(study: StudyResults) -> list[str]:
+    risk = risk_table(study)
+    if not len(risk):
+        return ["Risks are not shown: they are measured on raw data, which is private."]
+    said = []
+    for fields in (SPACE, ALL):
+        part = risk[risk["fields"] == fields]
+        above = part[(part["auc_low"] > 0.5) & (part["kind"] != "none")]
+        if len(part):
+            names = ", ".join(
+                f"{r['release']} ({r['auc']:.2f})" for r in above.sort_values("auc", ascending=False).to_dict("records")
+            )
+            said.append(f"by {fields} " + (f"in {names}" if names else "in none"))
+    text = "Four known points tell people who are in the data from people who are not (AUC surely above 0.5), among releases that promise something, "
+    linked = risk[risk["bound"].notna()]
+    bounds = ""
+    if len(linked):
+        worst = linked.loc[(linked["named"] / linked["bound"]).idxmax()]
+        bounds = f" Of whole-trajectory k-anonymity the attacker names a target with probability {worst['named']:.3f} at most (bound 1/k = {worst['bound']:.3f})."
+    return [text + "; ".join(said) + "." + bounds]
+
+
+def _anonymizers(study: StudyResults) -> list[str]:
+    cells = [str(c) for c in dict.fromkeys(study.runs["cell"]) if not is_tiny(c)]
+    return [c for c in cells if (name := parsed(c)) and name.model in ANONYMIZERS]
+
+
+def shown(study: StudyResults) -> dict[str, Trajectories | None]:
+    """Releases to draw: real test trajectories, the anonymizers at their usual k, and the private releases."""
+    return study.panels(
+        c for c in mapped(study.runs["cell"]) if (name := parsed(c)) and name.regime in ("syntactic", "private")
+    )
