@@ -68,7 +68,7 @@ def answer(study: StudyResults) -> str:
     table = decisions(study)
     lines = [
         "**In short**, publish "
-        + "; ".join(f"for a {row['use']}: **{row['take']}**" for row in table.to_dict("records"))
+        + "; ".join(f"for {row['use']}: **{row['take']}**" for row in table.to_dict("records"))
         + "."
     ]
     lines.append(
@@ -96,8 +96,12 @@ def _risk_in_words(study: StudyResults) -> list[str]:
     linked = risk[risk["bound"].notna()]
     bounds = ""
     if len(linked):
-        worst = linked.loc[(linked["named"] / linked["bound"]).idxmax()]
-        bounds = f" Of whole-trajectory k-anonymity the attacker names a target with probability {worst['named']:.3f} at most (bound 1/k = {worst['bound']:.3f})."
+        success = linked[["named", "named by cells"]].astype(float).max(axis=1)
+        worst = (success / linked["bound"]).idxmax()
+        bounds = (
+            f" In k-anonymous releases the attacker names a target with a probability of {success[worst]:.3f} where 1/k is "
+            f"{linked.loc[worst, 'bound']:.3f}, and further below it elsewhere."
+        )
     return [text + "; ".join(said) + "." + bounds]
 
 

@@ -18,8 +18,8 @@ from trajkit.study.risk import SPACE, named, risk_table
 from trajkit.study.silence import HOURS, silence_table
 
 USES = {
-    "matrix of trips (where from, where to, when)": ("TE", HOURS),
-    "map of hotspots": ("JSD", "HS"),
+    "a matrix of trips (where from, where to, when)": ("TE", HOURS),
+    "a map of hotspots": ("JSD", "HS"),
     "single paths in detail": ("DTW", "FP", "ORP"),
 }
 DP, ANONYMOUS = "dp", "anonymity"
@@ -30,6 +30,7 @@ def errors_by_cell(study: StudyResults) -> pd.DataFrame:
     if not len(study.results):
         return pd.DataFrame()
     table = study.results.pivot_table(index="cell", columns="metric", values="rescaled", aggfunc="mean")
+    table = table.reindex([c for c in dict.fromkeys(study.results["cell"]) if c in table.index])
     more = silence_table(study).set_index("cell").reindex(table.index)
     return table.assign(**{HOURS: more[f"{HOURS}, rescaled"].astype(float)})
 

@@ -14,8 +14,12 @@ import numpy as np
 import pandas as pd
 
 from trajkit.anonymize.clock import compared_times
+from trajkit.anonymize.signatures import signatures
+from trajkit.anonymize.tessellation import SquareCells
+from trajkit.anonymize.time_bins import TimeBins
 from trajkit.attacks.nearest_neighbour import nearest_advantage, nearest_linkage
 from trajkit.attacks.origin import Origin
+from trajkit.attacks.reidentification import reidentification
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.study.cells import is_tiny, label, parsed
 from trajkit.study.identity import code_fingerprint
@@ -29,7 +33,7 @@ NO_INFORMATION = ("uniform", "straight", "cloud")
 SPACE, ALL = "places alone", "all fields"
 COLUMNS = (
     *("cell", "release", "guarantee", "kind", "fields", "auc", "auc_low", "auc_high"),
-    *("named", "named_low", "named_high", "bound", "guess", "suppressed"),
+    *("named", "named_low", "named_high", "named by cells", "bound", "guess", "suppressed"),
 )
 
 
@@ -38,8 +42,8 @@ def risk_table(study: StudyResults) -> pd.DataFrame:
 
     auc     probability that a person of the training set lies nearer to the release than one held out, with its 95 % interval; a guess
             has 0.5. Of *real* the members are those who were released.
-    named   mean probability of naming a target by the nearest released trajectory, where the private map is known; guess: 1 / persons in
-            the release; bound: 1 / k where k-anonymity by users of whole trajectories is promised. suppressed: share of targets who are not in it.
+    named   mean probability of naming a target by the nearest released trajectory, where the private map is known; "named by cells": by the
+            classes that hold the cells (and time bins) of all known points, where the release is made of cells. guess: 1 / persons in the release; bound: 1 / k where k-anonymity by users of whole trajectories is promised. suppressed: share of targets who are not in it.
     Empty where nothing raw may be shown.
     """
     if not study.may_show_raw:
@@ -82,7 +86,8 @@ def _attacked(run: Run) -> list[dict[str, Any]]:
     if run.config.method == "real" and source is not None:
         kept, source = np.unique(source, return_inverse=True)
         train = train.take(kept)
-    whole = release.guarantee.holds and release.guarantee.kind == "k-anonymity" and release.guarantee.unit == "user"
+    # LKC-privacy bounds who knows fewer points than this attacker does, cloaking bounds no trajectory
+    whole = run.config.method == "k_anonymity" and release.guarantee.holds and release.guarantee.unit == "user"
     about = {
         "guarantee": in_short(release.guarantee),
         "kind": release.guarantee.kind if release.guarantee.holds else "none",
@@ -106,6 +111,7 @@ def _attacked(run: Run) -> list[dict[str, Any]]:
             "auc_high": found.auc_interval[1],
         }
         if source is not None:
+            row["named by cells"] = _by_cells(run, source, fields)
             k = release.guarantee.k if whole else None
             linked = nearest_linkage(a, c, Origin.one_each(source), seed=seed, k=k, **settings)
             at = linked.by_p[0]
@@ -115,6 +121,26 @@ def _attacked(run: Run) -> list[dict[str, Any]]:
             }  # fmt: skip
         rows.append({**about, **row})
     return rows
+
+
+def _by_cells(run: Run, source: np.ndarray, fields: str) -> float | None:
+    """Mean success of the attack by classes (`attacks.reidentification`); None where the release is not made of squares and bins of one size."""
+    report, given = run.release(None).report, run.config.parameters
+    if run.config.method == "k_anonymity" and given["cells"] == "square":
+        metres, minutes = float(report["setting"]["cells"].split()[1]), report["setting"]["minutes"]
+    elif run.config.method == "lkc":
+        metres, minutes = given["cells_m"], given["minutes"]
+    else:
+        return None
+    if fields == ALL and minutes is None:
+        return None
+    train, out = run.fold.train, run.release(None).trajectories
+    cells, bins = SquareCells(metres), TimeBins(minutes if fields == ALL else None, given["of"], train.meta.tz)
+    found = reidentification(
+        signatures(train, cells, bins), train.user, signatures(out, cells, bins), Origin.one_each(source), seed=run.config.seed,
+        p=(KNOWN,), targets=TARGETS, target="trajectory",
+    )  # fmt: skip
+    return found.by_p[0].success if found.by_p else None
 
 
 def on_the_clock(trajs: Trajectories) -> Trajectories:
