@@ -43,7 +43,7 @@ def risk_table(study: StudyResults) -> pd.DataFrame:
     auc     probability that a person of the training set lies nearer to the release than one held out, with its 95 % interval; a guess
             has 0.5. Of *real* the members are those who were released.
     named   mean probability of naming a target by the nearest released trajectory, where the private map is known; "named by cells": by the
-            classes that hold the cells (and time bins) of all known points, where the release is made of cells. guess: 1 / persons in the release; bound: 1 / k where k-anonymity by users of whole trajectories is promised. suppressed: share of targets who are not in it.
+            classes that hold 1 to 4 known cells (and time bins), the largest of the four figures, where the release is made of cells. guess: 1 / persons in the release; bound: 1 / k where k-anonymity by users of whole trajectories is promised. suppressed: share of targets who are not in it.
     Empty where nothing raw may be shown.
     """
     if not study.may_show_raw:
@@ -124,7 +124,7 @@ def _attacked(run: Run) -> list[dict[str, Any]]:
 
 
 def _by_cells(run: Run, source: np.ndarray, fields: str) -> float | None:
-    """Mean success of the attack by classes (`attacks.reidentification`); None where the release is not made of squares and bins of one size."""
+    """Mean success of the attack by classes (`attacks.reidentification`), largest over 1 to `KNOWN` known cells; None where the release is not made of squares and bins of one size."""
     report, given = run.release(None).report, run.config.parameters
     if run.config.method == "k_anonymity" and given["cells"] == "square":
         metres, minutes = float(report["setting"]["cells"].split()[1]), report["setting"]["minutes"]
@@ -138,9 +138,9 @@ def _by_cells(run: Run, source: np.ndarray, fields: str) -> float | None:
     cells, bins = SquareCells(metres), TimeBins(minutes if fields == ALL else None, given["of"], train.meta.tz)
     found = reidentification(
         signatures(train, cells, bins), train.user, signatures(out, cells, bins), Origin.one_each(source), seed=run.config.seed,
-        p=(KNOWN,), targets=TARGETS, target="trajectory",
+        p=tuple(range(1, KNOWN + 1)), targets=TARGETS, target="trajectory",
     )  # fmt: skip
-    return found.by_p[0].success if found.by_p else None
+    return max((at.success for at in found.by_p), default=None)
 
 
 def on_the_clock(trajs: Trajectories) -> Trajectories:
