@@ -236,17 +236,22 @@ def duplicate_fixes(trajs: Trajectories, *, policy: str = "first") -> tuple[Traj
 
 def duplicate_trajectories(trajs: Trajectories, *, drop: bool = False) -> tuple[Trajectories, DropReport]:
     """Find trajectories with exactly the same points (and times); count them, and those under another user; drop on request."""
-    columns = [trajs.lonlat[:, 0], trajs.lonlat[:, 1], *([] if trajs.t is None else [trajs.t])]
-    bits = np.column_stack([np.ascontiguousarray(c).view(np.uint64) for c in columns])
-    digest = _digests(bits, trajs.offsets)
-    _, first, group = np.unique(digest, axis=0, return_index=True, return_inverse=True)
-    copy_of = first[group.ravel()]
-    copies = copy_of != np.arange(len(trajs))
-    crossed = int((trajs.user[copies] != trajs.user[copy_of[copies]]).sum())
+    original = original_of(trajs)
+    copies = original != np.arange(len(trajs))
+    crossed = int((trajs.user[copies] != trajs.user[original[copies]]).sum())
     found = {"copies of an earlier trajectory": int(copies.sum()), "of them under another user": crossed}
     after = trajs.take(~copies) if drop else trajs
     reasons = {"copy of an earlier trajectory": (int(copies.sum()), int(trajs.lengths[copies].sum()))} if drop else {}
     return finish(trajs, after, "duplicate_trajectories", {"drop": drop}, reasons, found=found)
+
+
+def original_of(trajs: Trajectories) -> np.ndarray:
+    """int64 [n]: the first trajectory with exactly the same points (and times), itself where there is no earlier one."""
+    columns = [trajs.lonlat[:, 0], trajs.lonlat[:, 1], *([] if trajs.t is None else [trajs.t])]
+    bits = np.column_stack([np.ascontiguousarray(c).view(np.uint64) for c in columns])
+    digest = _digests(bits, trajs.offsets)
+    _, first, group = np.unique(digest, axis=0, return_index=True, return_inverse=True)
+    return np.asarray(first[group.ravel()], dtype=np.int64)
 
 
 @njit(cache=True)

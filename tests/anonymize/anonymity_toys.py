@@ -40,7 +40,13 @@ def trips(*paths: str, users: list[str] | None = None) -> Trajectories:
     fixes = [
         [(*at(ord(w[0]) - ord("a")), int(w[1:]) * HOUR + 60 + 60 * i) for i, w in enumerate(p.split())] for p in paths
     ]
-    return make(*fixes, meta=META, users=users)
+    return apart(make(*fixes, meta=META, users=users))
+
+
+def apart(trajs: Trajectories) -> Trajectories:
+    """The same a few milliseconds apart, so that no record is a copy of another."""
+    assert trajs.t is not None
+    return replace(trajs, t=trajs.t + trajs.traj_of_point)
 
 
 SETTING: dict[str, Any] = {"cells_m": [500.0], "minutes": [60], "of": "absolute"}

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from anonymity_toys import apart
 from k_delta_toys import DAY_MS, NOON, crowd, metres, without_times
 from toys import META
 
@@ -197,7 +198,7 @@ def test_returns_stay_in_the_same_bin_at_equal_spacing() -> None:
     meta = META
     a, b = (-8.61, 41.17), (-8.605, 41.17)
     path = [(*place, NOON / 1000 + 60 * i) for i, place in enumerate((a, a, b, b, a))]
-    trajs = make(path, path, path, meta=meta)
+    trajs = apart(make(path, path, path, meta=meta))
     out = released(trajs, minutes=60, start="finest").trajectories
     assert out.lengths.tolist() == [3, 3, 3] and out.t is not None
     assert out.t[:3] - DAY == pytest.approx(np.array([12 * 60 * MINUTE + 15 * MINUTE * i for i in (1, 2, 3)]), abs=2)
@@ -219,7 +220,7 @@ def test_times_come_from_intervals_alone_and_rise() -> None:
 def test_past_midnight_the_clock_runs_on() -> None:
     late = NOON / 1000 + 11.5 * 3600
     walk = [(-8.61, 41.17, late + 60 * i) for i in range(0, 90, 10)]
-    out = released(make(walk, walk, walk, meta=META), minutes=60, start="finest").trajectories
+    out = released(apart(make(walk, walk, walk, meta=META)), minutes=60, start="finest").trajectories
     assert out.t is not None and ((out.t[:2] - DAY) // (60 * MINUTE)).tolist() == [23, 24]
 
 

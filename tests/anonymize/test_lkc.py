@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from anonymity_toys import apart
 from toys import META, ORIGIN, reached, walks
 
 from trajkit.anonymize import lkc, lkc_search
@@ -295,13 +295,14 @@ def test_times_rise_within_their_bin_and_over_midnight() -> None:
     start = 1.2e9 - 1.2e9 % 86_400 + 23.4 * 3600
     x = [unproject(ORIGIN[None] + [[d, 0.0]], META.crs)[0].tolist() for d in (0, 2000, 4000, 6000, 8000)]
     path = [(*p, start + 300 * i) for i, p in enumerate(x)] + [(*x[0], start + 3600)]
-    out = released(make(path, path, meta=META), k=2, cells_m=1000.0, minutes=60).trajectories
+    two = apart(make(path, path, meta=META))
+    out = released(two, k=2, cells_m=1000.0, minutes=60).trajectories
     hour = 3_600_000
     day = 10_959 * 24 * hour  # 3 January 2000
     # 23:24 to 23:44: five labels share the bin from 23:00; 00:24 comes a day later
     want = [day + 23 * hour + i * hour // 5 for i in range(5)] + [day + 24 * hour]
     assert out.t is not None and out.t.reshape(2, -1).tolist() == [want, want]
-    shanghai = released(make(path, path, meta=replace(META, tz="Asia/Shanghai")), k=2, minutes=60).trajectories
+    shanghai = released(two.with_meta(tz="Asia/Shanghai"), k=2, minutes=60).trajectories
     assert shanghai.t is not None and shanghai.t[0] == day + (7 - 8) * hour  # 07:24 there
 
 
