@@ -18,6 +18,7 @@ from trajkit.preprocess import original_of
 from trajkit.trajectories import Meta, Trajectories
 
 COPIED = 3
+COPIES = f"users are told apart rightly, but for those who share a record of {COPIED} fixes or more, to the millisecond: they count as one person"
 
 
 class AnonymizerConfig(MethodConfig):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trajkit.anonymize.anonymizer import COPIES
 from trajkit.anonymize.cloak_regions import UNSETTLED, Cloaks, Rung
 from trajkit.anonymize.suppression import missing
 from trajkit.privacy.guarantee import Guarantee
@@ -86,6 +87,7 @@ def guarantee(c: CloakingConfig) -> Guarantee:
         numerics="exact",
         assumptions=(
             held,
+            *((COPIES,) if c.count == "user" else ()),
             "points alone are covered, whole trajectories are not: the regions that follow one another in one trajectory, taken together, can "
             "single out a person even though each holds k",
             time,
