@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -11,10 +13,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from trajkit import seeds
+from trajkit.anonymize.stay_points import suppress_stays
 from trajkit.baselines import public_meta
 from trajkit.errors import ParameterError
 from trajkit.methods import MethodConfig
-from trajkit.preprocess import original_of
+from trajkit.preprocess import DropReport, original_of, split_at_gaps
 from trajkit.trajectories import Meta, Trajectories
 
 COPIED = 3
@@ -22,10 +25,19 @@ COPIES = f"users are told apart rightly, but for those who share a record of {CO
 
 
 class AnonymizerConfig(MethodConfig):
-    """``k``: how many stand together; ``count``: distinct users (default) or trajectories, of which one person may have many."""
+    """``k``: how many stand together; ``count``: distinct users (default) or trajectories, of which one person may have many.
+
+    Before anything else, trips are cut at silences of more than ``gap_s`` seconds, and stays of ``stay_s`` seconds within ``stay_m``
+    metres are cut out, with what lies ``around_m`` metres about them at ends: those at home-like places (``stays`` "home"), or "all".
+    """
 
     k: int = Field(5, ge=2)
     count: Literal["user", "trajectory"] = "user"
+    gap_s: float | None = Field(None, gt=0, allow_inf_nan=False)
+    stays: Literal["keep", "home", "all"] = "keep"
+    stay_s: float = Field(1200.0, gt=0, allow_inf_nan=False)
+    stay_m: float = Field(200.0, gt=0, allow_inf_nan=False)
+    around_m: float = Field(300.0, ge=0, allow_inf_nan=False)
 
 
 class Anonymizer:
@@ -36,7 +48,31 @@ class Anonymizer:
     """
 
     RELEASES_ALL = True
+    config: Any  # each has its own AnonymizerConfig
     origin_: np.ndarray
+    source_: np.ndarray
+    steps_: list[dict[str, Any]]
+
+    def prepared(self, train: Trajectories) -> Trajectories:
+        """``train`` cut at silences and without stays, as the parameters say; ``source_``: the trajectory of each part; ``steps_``: reports.
+
+        Raises DataContractError for a set that breaks the contract, ParameterError where silences or stays are asked for and there are no times.
+        """
+        c: AnonymizerConfig = self.config
+        trajs, self.source_, self.steps_ = train.check(), np.arange(len(train)), []
+        steps: list[Callable[[Trajectories], tuple[Trajectories, DropReport]]] = []
+        if c.gap_s is not None:
+            steps.append(partial(split_at_gaps, gap_s=c.gap_s))
+        if c.stays != "keep":
+            stay = {"radius_m": c.stay_m, "dwell_s": c.stay_s, "which": c.stays, "around_m": c.around_m}
+            steps.append(partial(suppress_stays, **stay))  # type: ignore[arg-type]
+        for step in steps:
+            number = {name: i for i, name in enumerate(trajs.traj_ids.tolist())}
+            after, report = step(trajs)
+            parent = [number[name.rpartition("_")[0]] for name in after.traj_ids.tolist()]  # parts are named <id>_<k>
+            self.source_, trajs = self.source_[np.array(parent, dtype=np.int64)], after
+            self.steps_.append(report.as_dict())
+        return trajs
 
 
 def all_of_them(n: int | None) -> None:

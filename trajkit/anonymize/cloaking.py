@@ -32,7 +32,7 @@ from trajkit.anonymize.tessellation import SquareCells
 from trajkit.errors import ParameterError, PrivacyAccountingError
 from trajkit.geo import unproject
 from trajkit.methods import fitted_attribute
-from trajkit.release import Release
+from trajkit.release import HIDDEN, Release
 from trajkit.trajectories import Trajectories, concatenate_offsets
 
 LOOKED_AT = 20_000  # points whose discs are looked at for the report
@@ -111,8 +111,8 @@ class Cloaking(Anonymizer):
 
     def fit(self, train: Trajectories, *, seed: int) -> Cloaking:
         """Find a region for each point. Raises DataContractError for a bad set, ParameterError where times are asked for and there are none."""
+        train = self.prepared(train)
         c = self.config
-        train.check()
         if c.minutes is not None and train.t is None:
             raise ParameterError("time bins need times, and this data set has none: set minutes to null")
         times = None if c.minutes is None else compared_times(train, c.of)
@@ -148,8 +148,9 @@ class Cloaking(Anonymizer):
         )
         emitted = Cloaks(rung[points], cell[points], bins[points])
         verify(out, emitted, model.who[kept][points], model, c)
-        self.origin_, self.rungs_ = alive[order], emitted.rung
-        return Release(out, guarantee(c), {**model.report, **sizes(ladder, emitted)})
+        self.origin_, self.rungs_ = self.source_[alive[order]], emitted.rung
+        hidden = {**model.report[HIDDEN], "preparation": self.steps_}
+        return Release(out, guarantee(c), {**model.report, **sizes(ladder, emitted), HIDDEN: hidden})
 
     def _radii(self, xy: np.ndarray, times: np.ndarray | None, who: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Radius of each point by the density of people in its window: expected to hold k, and surely."""

@@ -54,8 +54,8 @@ class KAnonymity(Anonymizer):
 
     def fit(self, train: Trajectories, *, seed: int) -> KAnonymity:
         """Search the lattice and form the classes; nothing is random. Raises DataContractError for a set that breaks the contract."""
+        train = self.prepared(train)
         c = self.config
-        train.check()
         midnight_ms = midnight(c.day, train.meta.tz)
         found = search(train, c)
         groups, setting = found.groups, found.setting
@@ -82,9 +82,13 @@ class KAnonymity(Anonymizer):
         rows, offsets = rows_of(model.offsets, model.of)
         t = None if model.t is None else model.t[rows]
         out, private_map = published(model.lonlat[rows], offsets, t, model.of, meta=model.meta, seed=seed)
-        self.origin_ = model.origin[private_map]
+        self.origin_ = self.source_[model.origin[private_map]]
         smallest = smallest_class(out, model.person[private_map], self.config.k)
-        hidden = {**model.report[HIDDEN], "fewest persons in a released class, recounted": smallest}
+        hidden = {
+            **model.report[HIDDEN],
+            "preparation": self.steps_,
+            "fewest persons in a released class, recounted": smallest,
+        }
         return Release(out, model.guarantee, {**model.report, "released": len(out), HIDDEN: hidden})
 
 

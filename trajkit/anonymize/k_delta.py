@@ -21,7 +21,7 @@ from trajkit.anonymize.k_delta_report import figures, guarantee
 from trajkit.errors import PrivacyAccountingError
 from trajkit.geo import unproject
 from trajkit.methods import fitted_attribute
-from trajkit.release import Release
+from trajkit.release import HIDDEN, Release
 from trajkit.trajectories import Trajectories, concatenate_offsets
 
 
@@ -79,8 +79,8 @@ class KDelta(Anonymizer):
 
     def fit(self, train: Trajectories, *, seed: int) -> KDelta:
         """Align, group and edit. Raises DataContractError for a bad set, ParameterError where times are asked for and there are none."""
+        train = self.prepared(train)
         c = self.config
-        train.check()
         if c.interval_s is None:
             aligned = along_path(train, c.length)
         else:
@@ -108,8 +108,9 @@ class KDelta(Anonymizer):
             unproject(edited.xy, meta.crs), edited.offsets, t, model.group, meta=meta, seed=seed
         )  # fmt: skip
         found = verify(out, model.who[order], k=c.k, delta=c.delta_m)
-        self.origin_ = model.edited.kept[order]
-        return Release(out, guarantee(c), {**model.report, **found})
+        self.origin_ = self.source_[model.edited.kept[order]]
+        hidden = {**model.report[HIDDEN], "preparation": self.steps_}
+        return Release(out, guarantee(c), {**model.report, **found, HIDDEN: hidden})
 
     def _edited(self, members: Aligned, group: np.ndarray) -> np.ndarray:
         """float64 [M, 2]: where the members of each group (sorted by it) are moved."""

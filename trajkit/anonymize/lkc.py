@@ -90,7 +90,9 @@ class Lkc(Anonymizer):
         Raises DataContractError for a set that breaks the contract or has sequences too long to search, ParameterError for bins
         without times.
         """
-        c, who = self.config, persons(train.check(), self.config.count)
+        train = self.prepared(train)
+        c = self.config
+        who = persons(train, c.count)
         cells, bins = SquareCells(c.cells_m), TimeBins(c.minutes, c.of, train.meta.tz)
         whole = canonical(signatures(train, cells, bins), settled(cells, train.meta))
         value = sensitive_place(train, SquareCells(c.sensitive_m)) if c.sensitive == "destination" else None
@@ -123,8 +125,9 @@ class Lkc(Anonymizer):
         all_of_them(n)
         m: LkcModel = fitted_attribute(self, "model_")
         out, order = published(m.lonlat, m.offsets, m.t, m.group, meta=m.meta, seed=seed)
-        self.origin_ = m.origin[order]
-        return Release(out, m.guarantee, dict(m.report))
+        self.origin_ = self.source_[m.origin[order]]
+        hidden = {**m.report[HIDDEN], "preparation": self.steps_}
+        return Release(out, m.guarantee, {**m.report, HIDDEN: hidden})
 
     def _verify(
         self, left: Signatures, lonlat: np.ndarray, t: np.ndarray | None, who: np.ndarray, value: np.ndarray | None, meta: Meta
