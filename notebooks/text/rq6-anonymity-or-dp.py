@@ -38,7 +38,7 @@ from trajkit.study.two_releases import two_releases
 from trajkit.viz import frontier, plots
 
 study = StudyResults(study_dir)
-NOTHING = Markdown("Not shown: no run is complete, or the data set is private.")
+NOTHING = Markdown("Not shown: no run is complete, the data set is private, or it lacks what is needed (times, people who come back).")
 display(Markdown(setting(study)))
 
 # %% [markdown]
@@ -86,7 +86,7 @@ display(frontier.unicity(alone) if len(alone) else NOTHING)
 # %% [markdown]
 # ### How coarse must cells and bins be?
 #
-# Every setting that k-anonymity tried, finest first.
+# Every setting that k-anonymity tried, finest first, with the rounded shares that it suppresses.
 
 # %%
 tidy(text.lattice_table(study)) if len(text.lattice_table(study)) else NOTHING
@@ -108,7 +108,7 @@ tidy(risk.drop(columns=["cell", "kind"])) if len(risk) else NOTHING
 # %% [markdown]
 # ### Two releases of the same people
 #
-# The training set cut at its median day, each half k-anonymous by itself. The adversary knows some points of the target in each half. Names
+# The training set cut at its median start, each half k-anonymous by itself. The adversary knows some points of the target in each half. Names
 # that persist join the two, and what k-anonymity promises for one release is gone; with names drawn afresh there is nothing to join.
 
 # %%

@@ -1,7 +1,9 @@
 """Who is missing from a release: shares of trajectories, users and points, and where, when and how far they travelled.
 
 Suppression is not harmless: who is rare goes first, and who knows a person's route sees that it is not there. Shares for the public are
-rounded and given only for strata of enough people that one of them is within the rounding; the exact ones are for the holder of the data.
+rounded, and strata are given only where they hold enough people that one of them, with no more trajectories than others, is within the
+rounding. This is care and no guarantee: a person with many trajectories moves a share by more, and so does anybody in a small set. The exact
+shares are for the holder of the data.
 """
 
 from __future__ import annotations

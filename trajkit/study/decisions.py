@@ -83,4 +83,6 @@ def _taken(errors: pd.DataFrame, best: dict[str, str | None], risk: dict[str, fl
                 return named(cell)
             measured = f", attacked with an AUC of {risk[cell]:.2f}" if cell in risk else ""
             return f"{named(cell)}, which does not add up over releases{measured}"
-    return "nothing here: every release with a promise is closer to no information on one of the metrics"
+    if all(cell is None for cell in best.values()):
+        return "nothing here: no release with a promise was measured by these metrics"
+    return "nothing here: the best release of each promise is closer to no information than to real data on one of the metrics"
