@@ -69,6 +69,27 @@ def test_squares_on_the_border_are_read_as_the_adversary_would() -> None:
     assert risk._by_cells(run, run.origin(), risk.SPACE) == 0.5
 
 
+def test_a_promise_about_few_points_is_not_called_one_about_trajectories() -> None:
+    trajs = people(walks(20, 6, seed=0), "u")
+    lkc, whole = (
+        make_method(name, k=3, minutes=minutes).fit(trajs, seed=0).release(None, seed=0).guarantee
+        for name, minutes in (("lkc", None), ("k_anonymity", (None,)))
+    )
+    assert "L = 2" in risk.in_short(lkc) and "L = 2" in lkc.in_words()
+    assert risk.in_short(whole) == "k-anonymity, k = 3, user"
+    for name in ("k_anonymity", "k_delta", "cloaking", "lkc"):
+        off = {"k_delta": {"interval_s": None}, "k_anonymity": {"minutes": (None,)}}.get(name, {"minutes": None})
+        said = {
+            count: make_method(name, k=3, count=count, **off)
+            .fit(trajs, seed=0)
+            .release(None, seed=0)
+            .guarantee.assumptions
+            for count in ("user", "trajectory")
+        }
+        assert any("tell persons apart rightly" in a for a in said["user"]), name
+        assert not any("tell persons apart rightly" in a for a in said["trajectory"]), name
+
+
 def test_two_releases_need_people_in_both_halves() -> None:
     assert not len(joined(people(walks(20, 6, seed=0), "u", timed=True)))  # all start at once: one half is empty
     once = people(walks(20, 6, seed=0), "u", timed=True)

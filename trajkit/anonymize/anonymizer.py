@@ -14,6 +14,9 @@ from trajkit.errors import ParameterError
 from trajkit.methods import MethodConfig
 from trajkit.trajectories import Meta, Trajectories
 
+# a table without a column for users gives every trajectory one of its own
+WHO = "user ids tell persons apart rightly: where a person has several, or each trajectory its own, k counts those and not people"
+
 
 class AnonymizerConfig(MethodConfig):
     """``k``: how many stand together; ``count``: distinct users (default) or trajectories, of which one person may have many."""

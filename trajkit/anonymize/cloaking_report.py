@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trajkit.anonymize.anonymizer import WHO
 from trajkit.anonymize.cloak_regions import UNSETTLED, Cloaks, Rung
 from trajkit.anonymize.suppression import missing
 from trajkit.privacy.guarantee import Guarantee
@@ -91,6 +92,7 @@ def guarantee(c: CloakingConfig) -> Guarantee:
             time,
             "all who were in a region may have been there for the same reason: what a place says about them is not hidden",
             "it does not compose with other releases of the same people",
+            *([WHO] if c.count == "user" else []),
             "box, cells, bins, ladder and k are public; what is left out, and the figures of the report under its own heading, are not covered",
         ),
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trajkit.anonymize.anonymizer import Anonymizer, all_of_them, persons, published
+from trajkit.anonymize.anonymizer import WHO, Anonymizer, all_of_them, persons, published
 from trajkit.anonymize.emission import midnight, places, smallest_class, times
 from trajkit.anonymize.quad_cells import ASSUMPTION
 from trajkit.anonymize.search import RULES, Found, KAnonymityConfig, search
@@ -130,6 +130,8 @@ def _guarantee(c: KAnonymityConfig, found: Found) -> Guarantee:
         assumptions.append(ASSUMPTION)
     if c.count == "trajectory":
         assumptions.append("k counts trajectories: all of a class may be of one person, so no person is protected")
+    else:
+        assumptions.append(WHO)
     people = "distinct users" if c.count == "user" else "trajectories"
     return Guarantee(
         holds=True,

@@ -71,7 +71,11 @@ def in_short(g: Guarantee) -> str:
     """A guarantee in a word or two."""
     if not g.holds:
         return "none"
-    return f"epsilon {g.epsilon:.3g}, {g.unit}" if g.kind == "dp" else f"{g.kind}, k = {g.k}, {g.unit}"
+    if g.kind == "dp":
+        return f"epsilon {g.epsilon:.3g}, {g.unit}"
+    # k for any L known points is much less than k for whole trajectories
+    kind = g.mechanism if g.mechanism and g.mechanism.startswith("LKC-privacy") else g.kind
+    return f"{kind}, k = {g.k}, {g.unit}"
 
 
 def risk_of(run: Run) -> list[dict[str, Any]]:
