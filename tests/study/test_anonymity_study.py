@@ -14,6 +14,7 @@ from toys import META, walks
 from trajkit.anonymize.tessellation import SquareCells
 from trajkit.geo import Box, project, unproject
 from trajkit.methods import make_method
+from trajkit.metrics.silence import od_by_hour, uncovered
 from trajkit.study import anonymity_text, decisions, risk
 from trajkit.study.claim import AGREES, NOT_TESTABLE
 from trajkit.study.rule_isolated import isolated
@@ -88,6 +89,14 @@ def test_a_promise_about_few_points_is_not_called_one_about_trajectories() -> No
         }
         assert any("tell persons apart rightly" in a for a in said["user"]), name
         assert not any("tell persons apart rightly" in a for a in said["trajectory"]), name
+
+
+def test_an_empty_release_does_not_win_by_silence() -> None:
+    trajs = people(walks(20, 6, seed=0), "u", timed=True)
+    assert od_by_hour(trajs, trajs) == uncovered(trajs, trajs) == 0.0
+    none = trajs.take(np.zeros(0, dtype=np.int64))
+    assert od_by_hour(trajs, none) == uncovered(trajs, none) == 1.0
+    assert 0 < od_by_hour(trajs, replace(trajs, t=None)) < 1
 
 
 def test_two_releases_need_people_in_both_halves() -> None:
