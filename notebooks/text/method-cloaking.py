@@ -86,7 +86,8 @@ panels.held(release.report) if run.may_show_raw else "not shown: the data set is
 # %% [markdown]
 # ## Who is missing
 #
-# Shares rounded so that one person cannot be read off; strata of few people are left out.
+# Shares are rounded and strata of few people left out. That is care, no promise: a person with many trips moves a share by more than the
+# rounding, and in a small set so does anybody.
 
 # %%
 panels.missing(release.report)

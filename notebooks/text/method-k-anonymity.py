@@ -25,8 +25,9 @@
 # trip; `cells: adaptive` splits squares where people are many. The method `lkc` asks less: any `known` points of a route, not the
 # whole of it, are shared by k people, and single labels are taken out until that is so (LKC-privacy, k^m-anonymity).
 #
-# **What it promises.** Whoever knows a route finds at least k people behind it. Not: that these k do not share a secret, that a second
-# release adds nothing, or that the missing are not noticed.
+# **What it promises.** Whoever knows a route finds at least k people behind it, or nobody. With `lkc` that holds for who knows at most `known`
+# points of it, and no further. Not: that these k do not share a secret, that a second release adds nothing, or that the missing are not
+# noticed.
 
 # %% tags=["parameters"]
 method = "k_anonymity"
@@ -84,7 +85,8 @@ panels.lattice(release.report)
 # %% [markdown]
 # ## Who is missing
 #
-# Shares rounded so that one person cannot be read off; strata of few people are left out.
+# Shares are rounded and strata of few people left out. That is care, no promise: a person with many trips moves a share by more than the
+# rounding, and in a small set so does anybody.
 
 # %%
 panels.missing(release.report)

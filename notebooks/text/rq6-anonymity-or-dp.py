@@ -38,7 +38,7 @@ from trajkit.study.two_releases import two_releases
 from trajkit.viz import frontier, plots
 
 study = StudyResults(study_dir)
-NOTHING = Markdown("Not shown: no run is complete, or the data set is private.")
+NOTHING = Markdown("Not shown: no run is complete, the data set is private, or it lacks what is needed (times, people who come back).")
 display(Markdown(setting(study)))
 
 # %% [markdown]
@@ -65,7 +65,7 @@ tidy(uses) if len(study.results) else NOTHING
 # Folds are drawn by user. The attack takes four points of a trajectory and looks for the nearest released one; *AUC* is the probability that a
 # person of the training set lies nearer to the release than a person held out. *By places alone* drops all times, so that all releases
 # can be compared; *all fields* uses times of the day where they are released. Where the private map from released to real trajectories is known,
-# *named* is the probability of naming the target, against 1 / k. A release that says nothing does not win: *trips by hour* spreads a release
+# *named* is the probability of naming the target, against 1 / k. Suppressed people count among the members: they are hidden, and they are missing. A release that says nothing does not win: *trips by hour* spreads a release
 # without times evenly over the day, *places never visited* is the share of real points where no released point lies (32 x 32 cells).
 
 # %% [markdown]
@@ -86,7 +86,7 @@ display(frontier.unicity(alone) if len(alone) else NOTHING)
 # %% [markdown]
 # ### How coarse must cells and bins be?
 #
-# Every setting that k-anonymity tried, finest first.
+# Every setting that k-anonymity tried, finest first, with the rounded shares that it suppresses.
 
 # %%
 tidy(text.lattice_table(study)) if len(text.lattice_table(study)) else NOTHING
@@ -108,7 +108,7 @@ tidy(risk.drop(columns=["cell", "kind"])) if len(risk) else NOTHING
 # %% [markdown]
 # ### Two releases of the same people
 #
-# The training set cut at its median day, each half k-anonymous by itself. The adversary knows some points of the target in each half. Names
+# The training set cut at its median start, each half k-anonymous by itself. The adversary knows some points of the target in each half. Names
 # that persist join the two, and what k-anonymity promises for one release is gone; with names drawn afresh there is nothing to join.
 
 # %%
@@ -173,7 +173,7 @@ tidy(metric_table())
 #
 # - An attack that finds nothing proves nothing: this adversary knows four points and takes the nearest path. Shadow models see more.
 # - DP here protects single trajectories, anonymity counts users: a person with many trips is protected less by the former than its epsilon says.
-# - The simulated city's people repeat their trips every day, which makes classes large; people who travel less regularly are suppressed more.
+# - People of the simulated city repeat their trips every day, which makes classes large; people who travel less regularly are suppressed more.
 
 # %%
 display(Markdown(limits(study)))

@@ -241,6 +241,17 @@ def test_a_file_that_breaks_the_promise_does_not_leave() -> None:
         method.release(None, seed=0)
 
 
+def test_a_centre_line_that_is_not_the_same_for_all_does_not_leave() -> None:
+    """Within delta is not enough where the guarantee says one and the same line."""
+    method = fitted(without_times(crowd(40, 6, 0, users=40)), **NO_TIMES, edit="centre", delta_m=500.0)
+    model = method.model_
+    method.model_ = replace(
+        model, edited=replace(model.edited, xy=model.edited.xy + np.linspace(0, 1, len(model.edited.xy))[:, None])
+    )
+    with pytest.raises(PrivacyAccountingError, match="farther apart"):
+        method.release(None, seed=0)
+
+
 def test_other_times_or_lengths_in_a_group_are_found() -> None:
     trajs = make(
         *[[(-8.6, 41.15, 0), (-8.6, 41.15, 60 + late)] for late in (0, 0, 1)], meta=META, ids=["c0-0", "c0-1", "c0-2"]

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from anonymity_toys import crowd
-from toys import from_metres
+from toys import from_metres, walks
 
-from trajkit.anonymize.suppression import FEWEST, STEP, missing, rounded, shares, travelled_m
+from trajkit.anonymize.suppression import FEWEST, STEP, by_person, missing, rounded, shares, travelled_m
 
 
 def test_travelled_metres() -> None:
@@ -42,9 +42,30 @@ def test_strata_add_up_and_the_public_sees_only_rounded_shares_of_many() -> None
             assert (label in public[name]) == (row["users"] >= FEWEST)
             left_out += label not in public[name]
             if label in public[name]:
-                assert public[name][label] == rounded(row["suppressed"])
+                assert round(public[name][label] / STEP, 6) % 1 == 0
     assert left_out > 0
+    own = by_person(trajs, points)
+    assert [public[w] for w in own] == [rounded(s) for s in own.values()]
     for share in (public["trajectories"], public["users"], public["points"]):
         assert round(share / STEP, 6) % 1 == 0
     assert json.loads(json.dumps(public)) == public
     assert missing(trajs, points, k=10**6)[0]["by length"] == {}
+
+
+def test_one_person_moves_no_public_share_by_more_than_a_step() -> None:
+    few = walks(20 + 99, 6, 0)
+    user = np.append(np.arange(20), np.full(99, 3))  # one of twenty has a hundred trajectories
+    trajs = replace(few, user=user, user_ids=np.array([f"u{i}" for i in range(20)]))
+    points = trajs.lengths.copy()
+    lost = np.where(user == 3, 0, points)
+    (before, known), (after, exact) = (missing(trajs, p, k=5) for p in (points, lost))
+    assert exact["trajectories"] - known["trajectories"] > 0.8
+    for name, strata in [("all", {w: before[w] for w in ("trajectories", "users", "points")}), *before.items()]:
+        if isinstance(strata, dict):
+            now = after if name == "all" else after[name]
+            assert all(abs(now[label] - share) <= STEP + 1e-9 for label, share in strata.items())
+
+
+def test_of_a_small_set_the_public_hears_nothing() -> None:
+    public, exact = missing(walks(10, 6, 0), np.zeros(10, dtype=np.int64), k=5)
+    assert "trajectories" not in public and exact["trajectories"] == 1.0

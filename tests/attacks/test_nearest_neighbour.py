@@ -11,7 +11,7 @@ import shapely
 from toys import META, from_metres, walks
 
 from trajkit.attacks.knowledge import believed
-from trajkit.attacks.nearest_neighbour import nearest_advantage, nearest_linkage
+from trajkit.attacks.nearest_neighbour import effective, nearest_advantage, nearest_linkage
 from trajkit.attacks.origin import Origin
 from trajkit.attacks.path_distance import Rule, nearest_paths, paths_of
 from trajkit.errors import ParameterError
@@ -49,7 +49,8 @@ def test_distances_by_brute_force(worst: bool, timed: bool) -> None:
         else:
             each[:, :, r] = shapely.distance(shapely.linestrings(path), shapely.points(known))
     expected = (each.max(axis=1) if worst else each.mean(axis=1)).min(axis=1)
-    nobody = np.zeros(41, dtype=np.int64), np.zeros(0, dtype=np.int64), np.ones(60, dtype=np.int64)
+    none = np.zeros(0, dtype=np.int64)
+    nobody = np.zeros(41, dtype=np.int64), none, np.zeros(61, dtype=np.int64), none
     best, ties, success = nearest_paths(
         known, when, paths_of(released, timed=timed), Rule(worst, timed, speed), *nobody
     )
@@ -97,6 +98,18 @@ def test_equal_paths_share_the_guess_and_a_class_shares_it_among_its_people() ->
     assert copies.bound == 1 / 4 and once.bound is None
 
 
+@pytest.mark.parametrize("target", ["user", "trajectory"])
+def test_persons_are_named_not_rows_however_many_rows_one_of_them_has(target: str) -> None:
+    """A class of ten rows, nine of them one person's: 1 of 2 people is named, as often as a blind guess among two would."""
+    raw = named(from_metres([[(0.0, 0.0), (500.0, 0.0)]] * 10), "u")
+    raw = replace(raw, user=np.array([0] * 9 + [1]))
+    found = nearest_linkage(
+        raw, raw, Origin.one_each(np.arange(10)), seed=0, k=2, p=(2,), space_only=True, target=target
+    )
+    assert found.by_p[0].success == found.baseline == found.bound == 1 / 2
+    assert found.by_p[0].equally_near == (10.0,) * 5
+
+
 def test_errors_in_what_is_known_cost_success_and_suppressed_people_are_never_found() -> None:
     raw = named(walks(100, 15, seed=4), "u")
     kept = np.arange(0, 100, 2)
@@ -129,6 +142,22 @@ def test_a_release_that_copies_its_members_gives_them_away_and_a_blind_one_does_
     for at in blind.by_p:
         assert at.auc_interval[0] < 0.5 < at.auc_interval[1] and abs(at.advantage) < 0.1
         assert at.member_hits == pytest.approx(at.other_hits, abs=0.15)
+
+
+def test_repeats_of_people_do_not_make_an_interval_narrower() -> None:
+    """Thirty equal trips a person say no more than one: the intervals are those of one trip each."""
+    people = walks(60, 8, seed=3)
+    sides = [named(people.take(np.arange(0, 60, 2)), "m"), named(people.take(np.arange(1, 60, 2)), "o")]
+    often = []
+    for side in sides:
+        many = side.take(np.repeat(np.arange(30), 30))
+        often.append(replace(many, traj_ids=np.array([f"{i}" for i in range(900)])))
+    blind = named(walks(20, 8, seed=4), "s")
+    settings: dict[str, Any] = {"seed": 0, "p": (8,), "space_only": True, "target": "trajectory", "targets": None}
+    once, again = (nearest_advantage(a, b, blind, **settings).by_p[0] for a, b in (sides, often))
+    for what in ("auc_interval", "member_hits_interval", "other_hits_interval"):
+        assert getattr(again, what) == pytest.approx(getattr(once, what))
+    assert effective(np.array([0, 0, 0, 1])) == 1 and effective(np.arange(7)) == 7
 
 
 def test_short_records_apart_same_seed_same_answer_and_tables() -> None:

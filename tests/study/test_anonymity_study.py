@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from trajkit.study import run as run_module
 from trajkit.study.anonymity_panels import figures, held, lattice, missing, regions
-from trajkit.study.claim import AGREES, DISAGREES, NOT_TESTABLE
+from trajkit.study.claim import AGREES, DISAGREES, NOT_TESTABLE, UNDECIDABLE
 from trajkit.study.risk import ALL, COLUMNS, SPACE, named, risk_of
 from trajkit.study.rule_isolated import isolated
 from trajkit.study.run import ORIGIN, Run, open_run, reuse_release
@@ -130,27 +131,30 @@ def alone(share: float) -> pd.DataFrame:
     )
 
 
+def report(metres: float, minutes: int | None, *, within: bool = True, cells: str = "square") -> dict[str, Any]:
+    return {"setting": {"cells": f"{cells} {metres:g} m", "minutes": minutes}, "within budget": within}
+
+
 def test_the_claim_has_two_halves() -> None:
-    coarse, fine = {"cells": "square 500 m", "minutes": 60}, {"cells": "square 100 m", "minutes": 15}
-    assert isolated(alone(0.95), ANTENNAS, coarse)[0] == AGREES
-    assert isolated(alone(0.95), ANTENNAS, {"cells": "square 4000 m", "minutes": None})[0] == AGREES
-    verdict, figures_, why = isolated(alone(0.5), ANTENNAS, fine)
+    assert isolated(alone(0.95), ANTENNAS, report(500, 60))[0] == AGREES
+    assert isolated(alone(0.91), ANTENNAS, report(500, 60))[0] == UNDECIDABLE
+    assert isolated(alone(0.5), ANTENNAS, report(500, 60))[0] == DISAGREES
+    verdict, figures_, why = isolated(alone(0.95), ANTENNAS, report(4000, None))
     assert (
-        verdict == DISAGREES
-        and "isolate fewer" in why
-        and "finer" in why
-        and "0.500" in figures_["isolated by 4 points"]
+        verdict == DISAGREES and "coarser" in why and figures_["finest setting within the budget"] == "4000 m, no time"
     )
+    assert "finer" in isolated(alone(0.95), ANTENNAS, report(100, 15))[2]
+    found = isolated(alone(0.95), ANTENNAS, report(250, 30, within=False))
+    assert found[0] == DISAGREES and found[1]["finest setting within the budget"] == "none"
+    assert isolated(alone(0.95), ANTENNAS, report(8, 30, cells="H3 resolution"))[0] == NOT_TESTABLE
     assert (
-        isolated(alone(0.5), ANTENNAS, coarse)[0] == DISAGREES and isolated(alone(0.95), ANTENNAS, fine)[0] == DISAGREES
+        isolated(alone(0.95), ANTENNAS, None)[0]
+        == isolated(pd.DataFrame(), ANTENNAS, report(500, 60))[0]
+        == NOT_TESTABLE
     )
-    assert isolated(alone(0.95), ANTENNAS, None)[0] == NOT_TESTABLE
-    assert isolated(pd.DataFrame(), ANTENNAS, coarse)[0] == NOT_TESTABLE
 
 
 def test_unicity_needs_no_times(k_anonymous: Run) -> None:
-    from dataclasses import replace
-
     train = k_anonymous.fold.train
     table = unicity_of(train)
     assert set(table["p"]) == {1, 2, 3, 4} and table["unicity"].between(0, 1).all()

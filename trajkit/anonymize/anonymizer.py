@@ -21,7 +21,11 @@ from trajkit.preprocess import DropReport, original_of, split_at_gaps
 from trajkit.trajectories import Meta, Trajectories
 
 COPIED = 3
-COPIES = f"users are told apart rightly, but for those who share a record of {COPIED} fixes or more, to the millisecond: they count as one person"
+# a table without a column for users gives every trajectory one of its own
+WHO = (
+    "user ids tell persons apart rightly: where a person has several, or each trajectory its own, k counts those and not people "
+    f"(users who share a record of {COPIED} fixes or more, to the millisecond, count as one person)"
+)
 
 
 class AnonymizerConfig(MethodConfig):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trajkit.anonymize.anonymizer import COPIES
+from trajkit.anonymize.anonymizer import WHO
 from trajkit.anonymize.cloak_regions import UNSETTLED, Cloaks, Rung
 from trajkit.anonymize.suppression import missing
 from trajkit.privacy.guarantee import Guarantee
@@ -87,12 +87,12 @@ def guarantee(c: CloakingConfig) -> Guarantee:
         numerics="exact",
         assumptions=(
             held,
-            *((COPIES,) if c.count == "user" else ()),
             "points alone are covered, whole trajectories are not: the regions that follow one another in one trajectory, taken together, can "
             "single out a person even though each holds k",
             time,
             "all who were in a region may have been there for the same reason: what a place says about them is not hidden",
             "it does not compose with other releases of the same people",
+            *([WHO] if c.count == "user" else []),
             "box, cells, bins, ladder and k are public; what is left out, and the figures of the report under its own heading, are not covered",
         ),
     )

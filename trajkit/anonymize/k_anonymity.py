@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trajkit.anonymize.anonymizer import COPIES, Anonymizer, all_of_them, persons, published
+from trajkit.anonymize.anonymizer import WHO, Anonymizer, all_of_them, persons, published
 from trajkit.anonymize.emission import midnight, places, smallest_class, times
 from trajkit.anonymize.quad_cells import ASSUMPTION
 from trajkit.anonymize.search import RULES, Found, KAnonymityConfig, search
@@ -126,8 +126,6 @@ def _guarantee(c: KAnonymityConfig, found: Found) -> Guarantee:
         "nothing is promised where all of a class share a sensitive place, where trips of one person in several classes can be linked, "
         "about who is missing, or across several releases of the same people",
     ]
-    if c.count == "user":
-        assumptions.append(COPIES)
     if c.suppress == "segments":
         assumptions.append(
             "parts of one trajectory are released apart; who joins them by place and time may narrow down whose they are"
@@ -136,6 +134,8 @@ def _guarantee(c: KAnonymityConfig, found: Found) -> Guarantee:
         assumptions.append(ASSUMPTION)
     if c.count == "trajectory":
         assumptions.append("k counts trajectories: all of a class may be of one person, so no person is protected")
+    else:
+        assumptions.append(WHO)
     people = "distinct users" if c.count == "user" else "trajectories"
     return Guarantee(
         holds=True,

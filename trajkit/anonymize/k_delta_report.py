@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trajkit.anonymize.alignment import Aligned
-from trajkit.anonymize.anonymizer import COPIES
+from trajkit.anonymize.anonymizer import WHO
 from trajkit.anonymize.discs import extents
 from trajkit.anonymize.k_delta_groups import Groups
 from trajkit.anonymize.suppression import missing
@@ -92,12 +92,12 @@ def guarantee(c: KDeltaConfig) -> Guarantee:
         numerics="exact",
         assumptions=(
             f"every group holds at least {c.k} {who} over the same {place}s",
-            *((COPIES,) if c.count == "user" else ()),
             apart,
             f"pairwise within delta assures a disc of radius delta / sqrt(3) = {c.delta_m / math.sqrt(3):.4g} m, not delta / 2",
             criticism,
             "whoever knows that a person is in the data learns about where the group was; that all of a group go to one place is not hidden",
             "it does not compose with other releases of the same people",
+            *([WHO] if c.count == "user" else []),
             "box, steps, spans, delta and k are public; who was left out, and exact figures of the report under its own heading, are not covered",
         ),
     )

@@ -15,7 +15,7 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from trajkit import geo
-from trajkit.anonymize.anonymizer import COPIES, Anonymizer, AnonymizerConfig, all_of_them, persons, published
+from trajkit.anonymize.anonymizer import WHO, Anonymizer, AnonymizerConfig, all_of_them, persons, published
 from trajkit.anonymize.clock import PublicDay
 from trajkit.anonymize.diversity import sensitive_place
 from trajkit.anonymize.emission import midnight, times
@@ -160,7 +160,7 @@ class Lkc(Anonymizer):
             if c.sensitive != "none"
             else ""
         )
-        alone = "one person may own all k trajectories" if c.count == "trajectory" else COPIES
+        alone = "one person may own all k trajectories" if c.count == "trajectory" else WHO
         return Guarantee(
             holds=True,
             kind="k-anonymity",

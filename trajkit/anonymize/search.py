@@ -14,7 +14,7 @@ from trajkit.anonymize.groups import Groups, whole
 from trajkit.anonymize.quad_cells import QuadCells
 from trajkit.anonymize.segments import parts
 from trajkit.anonymize.signatures import classes, digests, grouped, merged
-from trajkit.anonymize.suppression import rounded, shares
+from trajkit.anonymize.suppression import by_person, shares, told
 from trajkit.anonymize.tessellation import HexCells, SquareCells, Tessellation
 from trajkit.anonymize.time_bins import TimeBins
 from trajkit.methods import FromList
@@ -100,9 +100,11 @@ def search(trajs: Trajectories, config: KAnonymityConfig) -> Found:
     who = persons(trajs, config.count)
     tried = settings(trajs, who, config)
     judged = "points" if config.suppress == "segments" else "trajectories"
-    exact = []
+    exact, public = [], []
     for setting in tried:
-        lost = shares(trajs, groups_of(trajs, who, setting, config)[0].released_points(len(trajs)))
+        points = groups_of(trajs, who, setting, config)[0].released_points(len(trajs))
+        lost = shares(trajs, points)
+        public.append({**setting.named(), "suppressed": told(by_person(trajs, points), trajs, config.k)})
         exact.append(
             {**setting.named(), "suppressed": lost, "within budget": lost[judged] <= config.suppression_budget}
         )
@@ -110,7 +112,7 @@ def search(trajs: Trajectories, config: KAnonymityConfig) -> Found:
     if chosen is None:
         chosen = min(range(len(exact)), key=lambda i: (exact[i]["suppressed"][judged], i))
     groups, unique_share = groups_of(trajs, who, tried[chosen], config, compared=True)
-    public = [{**row, "suppressed": {w: rounded(s) for w, s in row["suppressed"].items()}} for row in exact]
+    public = [{**row, "within budget": known["within budget"]} for row, known in zip(public, exact, strict=True)]
     return Found(tried[chosen], groups, unique_share, exact[chosen]["within budget"], public, exact)
 
 

@@ -1,7 +1,8 @@
 """Who is missing from a release: shares of trajectories, users and points, and where, when and how far they travelled.
 
 Suppression is not harmless: who is rare goes first, and who knows a person's route sees that it is not there. Shares for the public are
-rounded and given only for strata of enough people that one of them is within the rounding; the exact ones are for the holder of the data.
+means over persons, rounded, and given only of enough persons that one of them is within the rounding, however many trajectories he has.
+This is care and no guarantee. The exact shares, of trajectories, are for the holder of the data.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ def rounded(share: float) -> float:
     return round(round(share / STEP) * STEP, 2)
 
 
+def told(shares_: dict[str, float], trajs: Trajectories, k: int) -> dict[str, float]:
+    """What the public may know of overall shares: rounded, and nothing of a set of fewer than max(k, `FEWEST`) persons."""
+    enough = len(np.unique(trajs.user)) >= max(k, FEWEST)
+    return {what: rounded(share) for what, share in shares_.items()} if enough else {}
+
+
 def missing(trajs: Trajectories, released_points: np.ndarray, k: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Suppressed shares, for the public and exact, where ``released_points`` (int64 [n]) of each trajectory are released.
 
@@ -34,21 +41,41 @@ def missing(trajs: Trajectories, released_points: np.ndarray, k: int) -> tuple[d
     """
     gone = released_points == 0
     exact = shares(trajs, released_points)
-    public: dict[str, Any] = {what: rounded(share) for what, share in exact.items()}
-    public["rounded to"] = STEP
+    public: dict[str, Any] = {**told(by_person(trajs, released_points), trajs, k), "rounded to": STEP}
     fewest, many = max(k, FEWEST), np.int64(max(len(trajs.user_ids), 1))
     for name, (labels, named) in _strata(trajs).items():
         known, of = np.unique(labels, return_inverse=True)
-        count = np.bincount(of, minlength=len(known))
         lost = np.bincount(of[gone], minlength=len(known))
-        people = np.bincount(np.unique(of * many + trajs.user) // many, minlength=len(known))
-        rows = list(
-            zip(map(named, known.tolist()), (lost / count).tolist(), count.tolist(), people.tolist(), strict=True)
-        )
+        count = np.bincount(of, minlength=len(known))
+        pair, at = np.unique(of * many + trajs.user, return_inverse=True)
+        own = np.bincount(at, gone.astype(np.float64)) / np.bincount(at)
+        people = np.bincount(pair // many, minlength=len(known))
+        mean = np.bincount(pair // many, own, minlength=len(known)) / np.maximum(people, 1)
+        names = [named(label) for label in known.tolist()]
+        rows = list(zip(names, (lost / count).tolist(), count.tolist(), people.tolist(), strict=True))
         exact[name] = {label: {"suppressed": s, "trajectories": c, "users": p} for label, s, c, p in rows}
-        public[name] = {label: rounded(s) for label, s, _, p in rows if p >= fewest}
-    public["strata of fewer users are left out"] = fewest
+        public[name] = {
+            label: rounded(m) for label, m, p in zip(names, mean.tolist(), people, strict=True) if p >= fewest
+        }
+    public["sets and strata of fewer users are left out"] = fewest
     return public, exact
+
+
+def by_person(trajs: Trajectories, released_points: np.ndarray) -> dict[str, float]:
+    """As `shares`, but each person weighs the same: mean over persons of the share of theirs that is suppressed."""
+    n = len(trajs.user_ids)
+    count = np.bincount(trajs.user, minlength=n)
+    points = np.bincount(trajs.user, trajs.lengths, minlength=n)
+    lost = np.bincount(trajs.user, released_points == 0, minlength=n)
+    kept = np.bincount(trajs.user, released_points, minlength=n)
+    there = count > 0
+    if not there.any():
+        return {"trajectories": 0.0, "users": 0.0, "points": 0.0}
+    return {
+        "trajectories": float((lost[there] / count[there]).mean()),
+        "users": float((kept[there] == 0).mean()),
+        "points": float((1 - kept[there] / np.maximum(points[there], 1)).mean()),
+    }
 
 
 def shares(trajs: Trajectories, released_points: np.ndarray) -> dict[str, Any]:

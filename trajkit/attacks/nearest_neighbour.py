@@ -45,7 +45,8 @@ class NearestSettings(KnownPoints):
 class LinkedAt:
     """Linkage with ``p`` known points of ``targets`` targets, ``suppressed`` of whom are not in the release; ``too_few``: in no figure.
 
-    success  mean probability to name the target, with an interval at ``level``; ``equally_near``: quantiles 5 … 95 % of nearest paths
+    success  mean probability to name the target: 1 / distinct persons behind the nearest paths if the target's own path is among them, 0 if
+             not; with an interval at ``level``, for the draw of targets and points. ``equally_near``: quantiles 5 … 95 % of nearest paths
     median_m median distance to the nearest path
     """
 
@@ -83,6 +84,7 @@ class AdvantageAt:
     auc        probability that a member's nearest released path is nearer than that of a person held out (ties count half), interval
                by Hoeffding's bound; ``advantage`` = auc - 1/2: 0 is what a guess achieves
     hits       share with a released path within ``radius_m``, Clopper-Pearson; members above others is what counts
+    intervals are for the draw of people: targets of one person go together, see `effective`
     """
 
     p: int
@@ -102,7 +104,7 @@ class AdvantageAt:
 
 @dataclass(frozen=True)
 class NearestAdvantage:
-    """``baseline`` of the AUC is 1/2. Intervals take targets as independent, so ``target`` "user" is the safe choice."""
+    """``baseline`` of the AUC is 1/2."""
 
     by_p: tuple[AdvantageAt, ...]
     no_target: tuple[int, ...]
@@ -131,7 +133,7 @@ def nearest_linkage(
     held = _Held.draw(raw, known or raw, label, len(names), chosen, seed, "nearest")
     pairs = np.unique(np.column_stack([label[origin.source], origin.released]), axis=0)
     who = np.unique(np.column_stack([origin.released, raw.user[origin.source]]), axis=0)
-    persons = np.bincount(who[:, 0], minlength=len(released))
+    behind = np.searchsorted(who[:, 0], np.arange(len(released) + 1)), who[:, 1].copy()
     found, missing = [], []
     for p in chosen.p:
         rows = np.flatnonzero(held.size >= p)
@@ -140,7 +142,7 @@ def nearest_linkage(
             continue
         mine = pairs[np.isin(pairs[:, 0], held.targets[rows])]
         starts = np.searchsorted(mine[:, 0], np.append(held.targets[rows], len(names)))
-        best, ties, success = held.nearest(released, rows, p, chosen, (starts, mine[:, 1].copy(), persons))
+        best, ties, success = held.nearest(released, rows, p, chosen, (starts, mine[:, 1].copy(), *behind))
         mean = float(success.mean())
         found.append(
             LinkedAt(
@@ -183,6 +185,7 @@ def nearest_advantage(
             _compared(
                 p,
                 *distances,
+                independent=[effective(side.person[r]) for side, r in zip(sides, rows, strict=True)],
                 too_few=sum(len(s.size) - len(r) for s, r in zip(sides, rows, strict=True)),
                 settings=chosen,
             )
@@ -190,22 +193,38 @@ def nearest_advantage(
     return NearestAdvantage(tuple(found), tuple(missing), chosen.target, chosen.radius_m, chosen.level)
 
 
-def _compared(p: int, a: np.ndarray, b: np.ndarray, *, too_few: int, settings: NearestSettings) -> AdvantageAt:
+def effective(person: np.ndarray) -> int:
+    """How many independent targets those of ``person`` [n] are worth: n^2 / sum of squares of targets per person (Kish 1965), rounded down.
+
+    Trips of one person are alike, and all of them are on one side of the split, so they say once what they say.
+    """
+    count = np.unique(person, return_counts=True)[1]
+    return int(len(person) ** 2 // (count**2).sum())
+
+
+def _compared(
+    p: int, a: np.ndarray, b: np.ndarray, *, independent: list[int], too_few: int, settings: NearestSettings
+) -> AdvantageAt:
     rank = rankdata(-np.concatenate([a, b]))[: len(a)].sum()
     auc = float((rank - len(a) * (len(a) + 1) / 2) / (len(a) * len(b)))
     hits = [int((d <= settings.radius_m).sum()) for d in (a, b)]
-    intervals = [rate_interval(h, len(d), settings.level) for h, d in zip(hits, (a, b), strict=True)]
+    intervals = [
+        rate_interval(round(h * n / len(d)), n, settings.level)
+        for h, n, d in zip(hits, independent, (a, b), strict=True)
+    ]
     return AdvantageAt(
-        p, len(a), len(b), too_few, auc, mean_interval(auc, min(len(a), len(b)), settings.level), auc - 0.5,
+        p, len(a), len(b), too_few, auc, mean_interval(auc, min(independent), settings.level), auc - 0.5,
         hits[0] / len(a), intervals[0], hits[1] / len(b), intervals[1], float(np.median(a)), float(np.median(b)),
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Held:
-    """Points known of the drawn ``targets`` [n]: ``xy`` [n, most, 2], ``t`` [n, most] (zeros without time), of which ``size`` [n] exist."""
+    """Points known of the drawn ``targets`` [n], each of a ``person`` [n]: ``xy`` [n, most, 2], ``t`` [n, most] (zeros without time), of which
+    ``size`` [n] exist."""
 
     targets: np.ndarray
+    person: np.ndarray
     xy: np.ndarray
     t: np.ndarray
     size: np.ndarray
@@ -227,7 +246,9 @@ class _Held:
         size = np.diff(starts)
         at = points[np.minimum(starts[:-1, None] + np.arange(most), len(points) - 1)]
         t = np.zeros(at.shape, dtype=np.int64) if known.t is None else known.t[at]
-        return cls(targets, known.xy[at], t, size, known.t is not None)
+        person = np.empty(n, dtype=np.int64)
+        person[label] = raw.user
+        return cls(targets, person[targets], known.xy[at], t, size, known.t is not None)
 
     def nearest(
         self, released: Trajectories, rows: np.ndarray, p: int, settings: NearestSettings, own: tuple[np.ndarray, ...] | None
@@ -239,10 +260,7 @@ class _Held:
         if timed and not (self.timed and released.t is not None):
             raise ParameterError("linkage at times needs times on both sides: set space_only to true")
         rule = Rule(settings.distance == "max", timed, settings.speed_mps)
-        nobody = (
-            np.zeros(len(rows) + 1, dtype=np.int64),
-            np.zeros(0, dtype=np.int64),
-            np.ones(len(released), dtype=np.int64),
-        )
+        none = np.zeros(0, dtype=np.int64)
+        nobody = (np.zeros(len(rows) + 1, dtype=np.int64), none, np.zeros(len(released) + 1, dtype=np.int64), none)
         known, when = np.ascontiguousarray(self.xy[rows, :p]), np.ascontiguousarray(self.t[rows, :p])
         return nearest_paths(known, when, paths_of(released, timed=timed), rule, *(own or nobody))

@@ -97,15 +97,16 @@ def _distance(known, when, paths, r, rule, enough):  # pragma: no cover - compil
 
 
 @njit(cache=True)
-def nearest_paths(known, when, paths, rule, own_starts, own, persons):  # pragma: no cover - compiled
+def nearest_paths(known, when, paths, rule, own_starts, own, who_starts, who):  # pragma: no cover - compiled
     """For each target with points ``known`` [n, p, 2] at ``when`` [n, p]: (distance, paths equally near, chance to name the target).
 
-    own[own_starts[i]:own_starts[i + 1]] (rising) are the released paths that stand for target i; persons [r]: distinct persons of each.
-    The adversary takes one of the nearest at random and one of its persons at random.
+    own[own_starts[i]:own_starts[i + 1]] (rising) are the released paths that stand for target i, who[who_starts[r]:who_starts[r + 1]] the
+    persons (from 0 on) whom path r stands for. The adversary names one of the distinct persons behind the nearest paths at random.
     """
     n, released = len(known), len(paths.offsets) - 1
     best, ties, success = np.full(n, np.inf), np.zeros(n, dtype=np.int64), np.zeros(n)
     tied = np.empty(released, dtype=np.int64)
+    seen = np.full(who.max() + 1 if len(who) else 0, -1, dtype=np.int64)
     for i in range(n):
         m = 0
         for r in range(released):
@@ -117,8 +118,14 @@ def nearest_paths(known, when, paths, rule, own_starts, own, persons):  # pragma
                 m += 1
         ties[i] = m
         mine = own[own_starts[i] : own_starts[i + 1]]
+        persons, found = 0, False
         for k in range(m):
             at = np.searchsorted(mine, tied[k])
-            if at < len(mine) and mine[at] == tied[k]:
-                success[i] += 1.0 / (m * persons[tied[k]])
+            found = found or (at < len(mine) and mine[at] == tied[k])
+            for j in range(who_starts[tied[k]], who_starts[tied[k] + 1]):
+                if seen[who[j]] != i:
+                    seen[who[j]] = i
+                    persons += 1
+        if found:
+            success[i] = 1.0 / persons
     return best, ties, success

@@ -38,7 +38,9 @@ def trips_by_hour(trajs: Trajectories) -> np.ndarray:
 
 
 def od_by_hour(real: Trajectories, released: Trajectories) -> float:
-    """Jensen-Shannon divergence (bits) between the two sets' `trips_by_hour`."""
+    """Jensen-Shannon divergence (bits) between the two sets' `trips_by_hour`; 1, the most there is, where nothing is released."""
+    if not len(released):
+        return 1.0
     return jensen_shannon(trips_by_hour(real).ravel(), trips_by_hour(released).ravel())
 
 

@@ -126,7 +126,7 @@ class Guarantee:
         if self.kind == "dp":
             apart = f" ({sets})" if len(self.parts) > 1 else ""
             return f"({self.epsilon:.3g}, {self.delta:.2g})-DP per {self.unit}, {self.adjacency}{apart}, {self.accountant}; {self.numerics}; noise {self.rng}"
-        return f"{self.kind} with k = {self.k} per {self.unit}"
+        return f"{self.kind} with k = {self.k} per {self.unit}" + (f": {self.mechanism}" if self.mechanism else "")
 
 
 def no_guarantee(reason: str, **fields: Any) -> Guarantee:

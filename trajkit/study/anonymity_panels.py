@@ -12,7 +12,8 @@ SHARE = "share missing"
 
 
 def missing(report: dict[str, Any]) -> pd.DataFrame:
-    """One row a stratum: rounded share of its trajectories that is not in the release; empty where the method does not say."""
+    """One row a stratum: rounded mean over its people of the share of their trajectories that is not in the release; empty where the method
+    does not say, or of too few people."""
     found, rows = report.get("suppressed", {}), []
     for of, value in found.items():
         if isinstance(value, dict):
@@ -31,7 +32,7 @@ def lattice(report: dict[str, Any]) -> pd.DataFrame:
         [
             {
                 "cells": row["cells"], "time bins, min": "no time" if row["minutes"] is None else row["minutes"],
-                **{f"{what} suppressed": row["suppressed"][what] for what in ("trajectories", "users", "points")},
+                **{f"{what} suppressed": row["suppressed"].get(what) for what in ("trajectories", "users", "points")},
                 "taken": "yes" if {k: row[k] for k in taken} == taken else "",
             }
             for row in report["lattice"]

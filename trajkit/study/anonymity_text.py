@@ -10,7 +10,7 @@ from trajkit.study import anonymity_panels as panels
 from trajkit.study.cells import ANONYMIZERS, is_tiny, mapped, parsed
 from trajkit.study.decisions import decisions, errors_by_cell
 from trajkit.study.results import K_ANONYMOUS, PRIMARY, StudyResults
-from trajkit.study.risk import ALL, SPACE, in_short, named, risk_table
+from trajkit.study.risk import ALL, KNOWN, SPACE, in_short, named, risk_table
 from trajkit.study.silence import PLACES, silence_table
 from trajkit.study.text import claims_in_words
 from trajkit.trajectories import Trajectories
@@ -81,8 +81,10 @@ def answer(study: StudyResults) -> str:
 
 def _risk_in_words(study: StudyResults) -> list[str]:
     risk = risk_table(study)
-    if not len(risk):
+    if not study.may_show_raw:
         return ["Risks are not shown: they are measured on raw data, which is private."]
+    if not len(risk):
+        return [f"There is no release to attack with {KNOWN} known points."]
     said = []
     for fields in (SPACE, ALL):
         part = risk[risk["fields"] == fields]
@@ -93,16 +95,21 @@ def _risk_in_words(study: StudyResults) -> list[str]:
             )
             said.append(f"by {fields} " + (f"in {names}" if names else "in none"))
     text = "Four known points tell people who are in the data from people who are not (AUC surely above 0.5), among releases that promise something, "
+    return [text + "; ".join(said) + "." + _bounds_in_words(risk)]
+
+
+def _bounds_in_words(risk: pd.DataFrame) -> str:
+    """How near naming a target comes to 1/k, where it is nearest; empty where no release promises a k that bounds it."""
     linked = risk[risk["bound"].notna()]
-    bounds = ""
-    if len(linked):
-        success = linked[["named", "named by cells"]].astype(float).max(axis=1)
-        worst = (success / linked["bound"]).idxmax()
-        bounds = (
-            f" In k-anonymous releases the attacker names a target with a probability of {success[worst]:.3f} where 1/k is "
-            f"{linked.loc[worst, 'bound']:.3f}, and further below it elsewhere."
-        )
-    return [text + "; ".join(said) + "." + bounds]
+    if not len(linked):
+        return ""
+    success = linked[["named", "named by cells"]].astype(float).max(axis=1)
+    worst = (success / linked["bound"]).idxmax()
+    bound = float(linked.loc[worst, "bound"])
+    where = f"with a mean probability of {success[worst]:.3f}, where 1/k is {bound:.3f}"
+    if success[worst] > bound * (1 + 1e-9):
+        return f" **A k-anonymous release breaks its promise:** the attacker names a target of {linked.loc[worst, 'release']} {where}."
+    return f" In k-anonymous releases the attacker names a target {where}; in no other does he come nearer to 1/k."
 
 
 def _anonymizers(study: StudyResults) -> list[str]:

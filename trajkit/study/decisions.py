@@ -57,7 +57,7 @@ def decisions(study: StudyResults) -> pd.DataFrame:
 
 
 def _kind(study: StudyResults, cell: str) -> str:
-    """`DP`, `ANONYMOUS` (whole trajectories of people), or empty for what promises neither."""
+    """`DP`, `ANONYMOUS` (k people behind what is known of a trajectory, all of it or, for LKC-privacy, few points), or empty for neither."""
     g = study.guarantee(study.complete.loc[study.complete["cell"] == cell, "run_id"].iloc[0])
     if not g.holds or cell in ("uniform", "straight", "cloud"):
         return ""
@@ -65,7 +65,10 @@ def _kind(study: StudyResults, cell: str) -> str:
 
 
 def _best(errors: pd.DataFrame, cells: list[str]) -> str | None:
-    means = errors.loc[cells].dropna().mean(axis=1)
+    """The lowest mean among those that are usable, or among all where none is."""
+    known = errors.loc[cells].dropna()
+    usable = known[(known < USABLE).all(axis=1)]
+    means = (usable if len(usable) else known).mean(axis=1)
     return str(means.idxmin()) if len(means) else None
 
 
@@ -83,4 +86,6 @@ def _taken(errors: pd.DataFrame, best: dict[str, str | None], risk: dict[str, fl
                 return named(cell)
             measured = f", attacked with an AUC of {risk[cell]:.2f}" if cell in risk else ""
             return f"{named(cell)}, which does not add up over releases{measured}"
-    return "nothing here: every release with a promise is closer to no information on one of the metrics"
+    if all(cell is None for cell in best.values()):
+        return "nothing here: no release with a promise was measured by these metrics"
+    return "nothing here: the best release of each promise is closer to no information than to real data on one of the metrics"

@@ -311,8 +311,7 @@ class StudyResults:
         return {k: v for k, v in report.items() if k != HIDDEN}
 
     def _isolated(self) -> Found:
-        report = self.report_of(K_ANONYMOUS)
-        return isolated(self.unicity, ANTENNAS, None if report is None else report["setting"])
+        return isolated(self.unicity, ANTENNAS, self.report_of(K_ANONYMOUS))
 
     def verdict_table(self) -> pd.DataFrame:
         """The verdicts with the figures they rest on, one row a claim and model."""

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from trajkit.anonymize.clock import compared_times
+from trajkit.anonymize.lkc import canonical, settled
 from trajkit.anonymize.signatures import signatures
 from trajkit.anonymize.tessellation import SquareCells
 from trajkit.anonymize.time_bins import TimeBins
@@ -31,6 +32,7 @@ from trajkit.yamlio import write_text
 KNOWN, TARGETS = 4, 400
 NO_INFORMATION = ("uniform", "straight", "cloud")
 SPACE, ALL = "places alone", "all fields"
+POINTWISE = "k-anonymity of points"
 COLUMNS = (
     *("cell", "release", "guarantee", "kind", "fields", "auc", "auc_low", "auc_high"),
     *("named", "named_low", "named_high", "named by cells", "bound", "guess", "suppressed"),
@@ -43,8 +45,10 @@ def risk_table(study: StudyResults) -> pd.DataFrame:
     auc     probability that a person of the training set lies nearer to the release than one held out, with its 95 % interval; a guess
             has 0.5. Of *real* the members are those who were released.
     named   mean probability of naming a target by the nearest released trajectory, where the private map is known; "named by cells": by the
-            classes that hold 1 to 4 known cells (and time bins), the largest of the four figures, where the release is made of cells. guess: 1 / persons in the release; bound: 1 / k where k-anonymity by users of whole trajectories is promised. suppressed: share of targets who are not in it.
-    Empty where nothing raw may be shown.
+            classes that hold 1 to 4 known cells (and time bins), the largest of the four figures, where the release is made of cells. guess:
+            1 / persons in the release; bound: 1 / k where k-anonymity by users of whole trajectories or of their parts is promised.
+            suppressed: share of targets who are not in it.
+    No row where no trajectory has `KNOWN` points; empty where nothing raw may be shown.
     """
     if not study.may_show_raw:
         return pd.DataFrame(columns=COLUMNS)
@@ -69,7 +73,11 @@ def in_short(g: Guarantee) -> str:
     """A guarantee in a word or two."""
     if not g.holds:
         return "none"
-    return f"epsilon {g.epsilon:.3g}, {g.unit}" if g.kind == "dp" else f"{g.kind}, k = {g.k}, {g.unit}"
+    if g.kind == "dp":
+        return f"epsilon {g.epsilon:.3g}, {g.unit}"
+    # k for any L known points is much less than k for whole trajectories
+    kind = g.mechanism if g.mechanism and g.mechanism.startswith("LKC-privacy") else g.kind
+    return f"{kind}, k = {g.k}, {g.unit}"
 
 
 def risk_of(run: Run) -> list[dict[str, Any]]:
@@ -90,7 +98,7 @@ def _attacked(run: Run) -> list[dict[str, Any]]:
     whole = run.config.method == "k_anonymity" and release.guarantee.holds and release.guarantee.unit == "user"
     about = {
         "guarantee": in_short(release.guarantee),
-        "kind": release.guarantee.kind if release.guarantee.holds else "none",
+        "kind": _kind(release.guarantee, run.config.method),
     }
     rows = []
     for fields in (SPACE, ALL):
@@ -103,7 +111,10 @@ def _attacked(run: Run) -> list[dict[str, Any]]:
             "target": "trajectory",
             "space_only": fields == SPACE,
         }
-        found = nearest_advantage(a, b, c, seed=seed, **settings).by_p[0]
+        compared = nearest_advantage(a, b, c, seed=seed, **settings).by_p
+        if not compared:  # no trajectory has so many points
+            continue
+        found = compared[0]
         row: dict[str, Any] = {
             "fields": fields,
             "auc": found.auc,
@@ -114,11 +125,11 @@ def _attacked(run: Run) -> list[dict[str, Any]]:
             row["named by cells"] = _by_cells(run, source, fields)
             k = release.guarantee.k if whole else None
             linked = nearest_linkage(a, c, Origin.one_each(source), seed=seed, k=k, **settings)
-            at = linked.by_p[0]
-            row |= {
-                "named": at.success, "named_low": at.success_interval[0], "named_high": at.success_interval[1],
-                "bound": linked.bound, "guess": linked.baseline, "suppressed": at.suppressed / at.targets,
-            }  # fmt: skip
+            for at in linked.by_p:
+                row |= {
+                    "named": at.success, "named_low": at.success_interval[0], "named_high": at.success_interval[1],
+                    "bound": linked.bound, "guess": linked.baseline, "suppressed": at.suppressed / at.targets,
+                }  # fmt: skip
         rows.append({**about, **row})
     return rows
 
@@ -136,11 +147,20 @@ def _by_cells(run: Run, source: np.ndarray, fields: str) -> float | None:
         return None
     train, out = run.fold.train, run.release(None).trajectories
     cells, bins = SquareCells(metres), TimeBins(minutes if fields == ALL else None, given["of"], train.meta.tz)
+    settle = settled(cells, train.meta)  # the adversary knows where the centre of a square on the border was moved to
+    raw, released = (canonical(signatures(x, cells, bins), settle) for x in (train, out))
     found = reidentification(
-        signatures(train, cells, bins), train.user, signatures(out, cells, bins), Origin.one_each(source), seed=run.config.seed,
+        raw, train.user, released, Origin.one_each(source), seed=run.config.seed,
         p=tuple(range(1, KNOWN + 1)), targets=TARGETS, target="trajectory",
     )  # fmt: skip
     return max((at.success for at in found.by_p), default=None)
+
+
+def _kind(g: Guarantee, method: str) -> str:
+    """What a mark in a figure stands for: anonymity of points or of few known points is not that of whole trajectories."""
+    if not g.holds:
+        return "none"
+    return POINTWISE if g.kind == "k-anonymity" and method != "k_anonymity" else g.kind
 
 
 def on_the_clock(trajs: Trajectories) -> Trajectories:

@@ -23,14 +23,20 @@ TARGETS = 1000
 def two_releases(study: StudyResults) -> pd.DataFrame:
     """One row a way of naming and number of points known in each period: success in each release alone and joined, and the bound 1 / k.
 
-    The training set of the first fold is cut at its median day and each half released by itself (squares of `CELL_M` metres, no times).
-    Empty where nothing raw may be shown or the set has no times to cut it by.
+    The training set of the first fold is cut at the median start of its trajectories and each half released by itself (squares of `CELL_M`
+    metres, no times). Empty where nothing raw may be shown, the set has no times to cut it by, or nobody is in both halves.
     """
-    train = study.first.fold.train
-    if not study.may_show_raw or train.t is None or len(train) < 2:
+    return joined(study.first.fold.train) if study.may_show_raw else pd.DataFrame()
+
+
+def joined(train: Trajectories) -> pd.DataFrame:
+    """`two_releases` of the halves of ``train``."""
+    if train.t is None or not len(train):
         return pd.DataFrame()
     start = train.t[train.starts]
     halves = [train.take(start < np.median(start)), train.take(start >= np.median(start))]
+    if not len(np.intersect1d(halves[0].user, halves[1].user)):
+        return pd.DataFrame()
     rows = []
     for naming in ("fresh names", "names that persist"):
         sides = [_published(half, naming, seed=i) for i, half in enumerate(halves)]

@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 
 from trajkit.viz.plots import FAINT, INK, finished
 
-MARKERS = {"dp": "o", "k-anonymity": "s", "(k,delta)-anonymity": "D", "none": "X"}
+MARKERS = {"dp": "o", "k-anonymity": "s", "k-anonymity of points": "^", "(k,delta)-anonymity": "D", "none": "X"}
 WORDS = {
     "dp": "differential privacy",
-    "k-anonymity": "k-anonymity",
+    "k-anonymity": "k-anonymity of trajectories",
+    "k-anonymity of points": "k-anonymity of single or few points",
     "(k,delta)-anonymity": "(k, delta)-anonymity",
     "none": "no promise",
 }
