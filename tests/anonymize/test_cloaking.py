@@ -144,7 +144,7 @@ def test_every_released_region_holds_k_people(form: dict[str, Any], seed: int, r
 def test_one_persons_repeats_hold_no_region() -> None:
     trajs = crowd(9, 10, 0, users=1, side_m=10.0, days=1)
     out = released(trajs)
-    assert len(out.trajectories) == 0 and out.report["suppressed"]["users"] == 1.0
+    assert len(out.trajectories) == 0 and out.report[HIDDEN]["suppressed"]["users"] == 1.0
     assert len(released(trajs, count="trajectory").trajectories) == 9
 
 

@@ -138,11 +138,11 @@ def test_1_the_recount_looks_at_what_was_emitted() -> None:
 def test_2_a_release_of_nothing_is_legal() -> None:
     release = released(walks(6, 8, 0), k=5)
     assert len(release.trajectories) == 0 and release.trajectories.violations() == []
-    assert release.report["suppressed"]["trajectories"] == 1.0
+    assert release.report[HIDDEN]["suppressed"]["trajectories"] == 1.0
     assert release.report["within budget"] is False and "suppresses least" in release.report["notes"][0]
     assert release.report[HIDDEN]["fewest persons in a released class, recounted"] is None
     empty = released(walks(6, 8, 0).take(np.zeros(0, dtype=np.int64)))
-    assert len(empty.trajectories) == 0 and empty.report["suppressed"]["trajectories"] == 0.0
+    assert len(empty.trajectories) == 0 and empty.report[HIDDEN]["suppressed"]["trajectories"] == 0.0
     numbers = json.loads(json.dumps(empty.report))["suppressed"]
     assert not any(isinstance(v, float) and math.isnan(v) for v in numbers.values())
 

@@ -83,7 +83,7 @@ def test_one_persons_repeats_make_no_group() -> None:
         user_ids=np.array(["a", "b"]),
     )
     alone = released(trajs, **TIMES, trash=0.0)
-    assert len(alone.trajectories) == 0 and alone.report["suppressed"]["users"] == 1.0
+    assert len(alone.trajectories) == 0 and alone.report[HIDDEN]["suppressed"]["users"] == 1.0
     assert len(released(trajs, **TIMES, trash=0.0, count="trajectory").trajectories) > 0
 
 
@@ -286,7 +286,7 @@ def test_what_is_lost_adds_up() -> None:
     assert sum(hidden["suppressed by reason, share of trajectories"].values()) == pytest.approx(
         hidden["suppressed"]["trajectories"]
     )
-    assert out.report["suppressed"]["trajectories"] == pytest.approx(hidden["suppressed"]["trajectories"], abs=0.025)
+    assert "trajectories" not in out.report["suppressed"]  # of 17 people the public hears nothing
 
 
 def test_nearest_is_by_the_farthest_time() -> None:
