@@ -26,7 +26,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / "guarantee.json").write_text(no_guarantee("a test").to_json())
         (folder / "manifest.json").write_text("{}")
         method = cell if cell != "plain" else "diffusion"
-        config = {"method": method, "fold": 0, "seed": 0, "train_size": None, "parameters": {}}
+        config = {"method": method, "fold": 0, "seed": 0, "train_size": None, "parameters": {}, "dataset_settings": {}}
         planned.append({"run_id": f"id-{cell}", "cell": cell, "replicate": 0, "vary": "fold", "config": config})
     (tmp_path / "plan.json").write_text(json.dumps({"runs": planned, "private": False, "allow_raw": False}))
     return tmp_path
