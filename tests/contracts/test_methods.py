@@ -112,6 +112,10 @@ FORMS |= {
         {**TINY["k_anonymity"], "cells": "adaptive", "cells_m": [7000.0], "depth": 1, "count": "trajectory"},
     ),
 }
+FORMS |= {
+    f"{m}, at most 2 trips of a user": (m, {**TINY[m], "trips_per_user": 2})
+    for m in ("prefix_tree", "privtrace", "adatrace", "flat", "road_counts", "private_evolution")
+}
 EVERY = pytest.mark.parametrize("name", [*METHODS, *FORMS])
 
 
