@@ -27,7 +27,7 @@ from scipy.optimize import brentq
 from trajkit.contributions import kept_by_cap
 from trajkit.errors import DataContractError, ParameterError, PrivacyAccountingError
 from trajkit.privacy import accountants
-from trajkit.privacy.accounting import CEILING, calibrate, epsilon_of, user_level_epsilon
+from trajkit.privacy.accounting import CEILING, calibrate, user_level_epsilon
 from trajkit.privacy.ledger import DpSgd, Spent, check_cap, check_delta, check_epsilon
 from trajkit.trajectories import Trajectories
 
@@ -130,12 +130,13 @@ def _row(trajs: Trajectories, m: int, epsilon: float, delta: float, batch: int, 
             f"batch_size = {batch}: a bound of {m} leaves {kept.trajectories} trajectories, fewer than a batch"
         )
     rate, users = batch / kept.trajectories, min(batch, kept.users)
-    aims = {"target_epsilon": epsilon, "delta": delta, "steps": steps}
-    made = calibrate(**aims, sample_rate=rate, unit="trajectory")
+    made = calibrate(target_epsilon=epsilon, delta=delta, sample_rate=rate, steps=steps, unit="trajectory")
     mechanism = DpSgd(rate, made.noise_multiplier, steps)
-    bound = {"delta": delta, "max_records_per_user": m}
-    by_record = els_noise(**aims, sample_rate=rate, max_records_per_user=m)
-    by_user = calibrate(**aims, sample_rate=users / kept.users, unit="user", record="user").noise_multiplier
+    by_record = els_noise(target_epsilon=epsilon, delta=delta, sample_rate=rate, steps=steps, max_records_per_user=m)
+    per_user = calibrate(
+        target_epsilon=epsilon, delta=delta, sample_rate=users / kept.users, steps=steps, unit="user", record="user"
+    )
+    by_user = per_user.noise_multiplier
     return {
         "trajectories of a user, at most": m,
         "users": kept.users,
@@ -143,9 +144,9 @@ def _row(trajs: Trajectories, m: int, epsilon: float, delta: float, batch: int, 
         "trajectories kept": kept.trajectories,
         "share kept": kept.share,
         "noise multiplier": made.noise_multiplier,
-        "epsilon per trajectory": epsilon_of(mechanism, delta=delta, unit="trajectory").epsilon,
-        "epsilon per user, ELS": user_level_epsilon(mechanism, **bound).epsilon,
-        "epsilon per user, group privacy": group_level_epsilon(mechanism, **bound).epsilon,
+        "epsilon per trajectory": made.spent.epsilon,
+        "epsilon per user, ELS": user_level_epsilon(mechanism, delta=delta, max_records_per_user=m).epsilon,
+        "epsilon per user, group privacy": group_level_epsilon(mechanism, delta=delta, max_records_per_user=m).epsilon,
         "users a step, ULS": users,
         "noise multiplier per user, ELS": by_record,
         "noise multiplier per user, ULS": by_user,
