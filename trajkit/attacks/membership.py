@@ -1,6 +1,6 @@
 """Membership inference: is a person's data among what a model was trained on? Any release, any generator, one set of rules.
 
-Half of the people, drawn by a fair coin for each model, train it; the other half are the others of that attack. So members and others come
+Half of the people, drawn at random for each model, train it; the other half are the others of that attack. So members and others come
 from one population, and who is on which side is known by construction, never by what a model says. Shadow models are trained likewise, each
 target in half of them, and teach LiRA what a model with and without a target looks like; the attacked models are none of them.
 
