@@ -109,6 +109,7 @@ def test_c28_a_table_says_what_one_user_with_ten_trips_has(tmp_path: Path, monke
     assert per_user[1] == pytest.approx(table["epsilon per trajectory"][1], abs=0.03)
     assert per_user[10] > 3 * table["epsilon per trajectory"][10]
     assert (table["epsilon per user, group privacy"] >= per_user - 0.02).all()
+    assert table["ELS is a loose bound"].tolist() == [False, False]
     assert table["counts: epsilon per user"].tolist() == [2.0, 20.0]
     assert table["counts: x the noise"].tolist() == [1, 10]
     cost = table["x the noise, ELS"]

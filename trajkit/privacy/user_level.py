@@ -112,7 +112,8 @@ def epsilon_table(
 
     DP-SGD of ``steps`` steps on an expected ``batch_size`` records is calibrated to ``epsilon`` per trajectory on what the bound leaves of
     ``trajs``; then the same noise is read per user (group privacy, ELS), and it is said how much noise ``epsilon`` per user takes with ELS
-    and with ULS (as many users a step as before trajectories, but at most all). "x the noise": standard deviation of the noise in the
+    and with ULS (as many users a step as before trajectories, but at most all). Group privacy is infinite where the accountant's curve ends
+    before it suffices; ELS is a loose closed form where it says so. "x the noise": standard deviation of the noise in the
     averaged gradient over that of the per-trajectory training. The last two columns are for noise on counts: epsilon per user at the noise
     of ``epsilon`` per trajectory, and what ``epsilon`` per user multiplies that noise by. Numbers of users and trajectories are those of
     ``trajs``: the table is for people who may see them. Raises DataContractError for an empty set, else what accounting raises.
@@ -132,6 +133,7 @@ def _row(trajs: Trajectories, m: int, epsilon: float, delta: float, batch: int, 
     rate, users = batch / kept.trajectories, min(batch, kept.users)
     made = calibrate(target_epsilon=epsilon, delta=delta, sample_rate=rate, steps=steps, unit="trajectory")
     mechanism = DpSgd(rate, made.noise_multiplier, steps)
+    els = user_level_epsilon(mechanism, delta=delta, max_records_per_user=m)
     by_record = els_noise(target_epsilon=epsilon, delta=delta, sample_rate=rate, steps=steps, max_records_per_user=m)
     per_user = calibrate(
         target_epsilon=epsilon, delta=delta, sample_rate=users / kept.users, steps=steps, unit="user", record="user"
@@ -145,7 +147,8 @@ def _row(trajs: Trajectories, m: int, epsilon: float, delta: float, batch: int, 
         "share kept": kept.share,
         "noise multiplier": made.noise_multiplier,
         "epsilon per trajectory": made.spent.epsilon,
-        "epsilon per user, ELS": user_level_epsilon(mechanism, delta=delta, max_records_per_user=m).epsilon,
+        "epsilon per user, ELS": els.epsilon,
+        "ELS is a loose bound": els.is_bound_only,
         "epsilon per user, group privacy": group_level_epsilon(mechanism, delta=delta, max_records_per_user=m).epsilon,
         "users a step, ULS": users,
         "noise multiplier per user, ELS": by_record,
