@@ -17,6 +17,7 @@ from trajkit.classical import looks as looks_module
 from trajkit.classical import trip_habits
 from trajkit.classical.looks import Looks
 from trajkit.classical.road_counts import RoadCountsConfig, take_looks
+from trajkit.contributions import at_most
 from trajkit.datasets.city import simulate
 from trajkit.datasets.city_off_roads import leave_roads
 from trajkit.errors import DataContractError, ParameterError
@@ -87,11 +88,11 @@ def test_the_looks_are_what_was_declared_and_add_up(monkeypatch: pytest.MonkeyPa
 
 def test_a_user_is_capped_by_a_rule_that_looks_at_nobody_else() -> None:
     trajs = replace(walks(12, 5, 0), user=np.array([0] * 6 + [1] * 4 + [2] * 2), user_ids=np.array(["a", "b", "c"]))
-    kept = trip_habits.capped(trajs, 3, seed=1)
+    kept = at_most(trajs, 3, seed=1)
     assert np.bincount(kept.user).tolist() == [3, 3, 2]
     own = trajs.take(trajs.user == 1)
     renamed = replace(own, traj_ids=np.array([f"another-{i}" for i in range(len(own))]))
-    alone = trip_habits.capped(renamed, 3, seed=1)
+    alone = at_most(renamed, 3, seed=1)
     theirs = kept.take(kept.user == 1)
     assert sorted(map(tuple, alone.lonlat[alone.starts])) == sorted(map(tuple, theirs.lonlat[theirs.starts]))
     guarantee = (

@@ -112,6 +112,17 @@ FORMS |= {
         {**TINY["k_anonymity"], "cells": "adaptive", "cells_m": [7000.0], "depth": 1, "count": "trajectory"},
     ),
 }
+FORMS |= {
+    f"{m}, at most 2 trips of a user": (m, {**TINY[m], "trips_per_user": 2})
+    for m in ("prefix_tree", "privtrace", "adatrace", "flat", "road_counts", "private_evolution")
+}
+FORMS |= {
+    f"{m}, private, of users": (
+        m,
+        {**TINY[m], "regime": "private", "noise_multiplier": 2.0, "unit": "user", "trips_per_user": 2},
+    )
+    for m in ("diffusion", "vae", "gan")
+}
 EVERY = pytest.mark.parametrize("name", [*METHODS, *FORMS])
 
 

@@ -29,7 +29,7 @@ from trajkit.baselines import public_meta
 from trajkit.classical.adaptive_grid import AdaptiveGrid, cells_along, density_weights, resolution
 from trajkit.classical.cleaning import SOUND, checked_training_set, norm_sub, parts
 from trajkit.classical.config import ClassicalConfig
-from trajkit.classical.looks import Looks
+from trajkit.classical.looks import WEIGHT, Looks
 from trajkit.classical.paths import Paths, cell_paths, detour_counts, end_counts, pair_counts, step_weights
 from trajkit.classical.trips import drawn_pairs
 from trajkit.classical.walks import CHUNK, Chain, first_order, guided_walks, nearest_in_length, places
@@ -102,16 +102,19 @@ class AdaTrace:
         """Look at ``train`` six times with noise and keep the model. Raises DataContractError for a bad or an empty set."""
         c = self.config
         checked_training_set(train)
-        looks = Looks(c.epsilon, seed=seed, stream="adatrace", source=c.noise)
-        number, shares = self._number(train, looks)
-        per_coarse, per_cell = resolution(number, c.epsilon, per_coarse_cell=c.per_coarse_cell, per_cell=c.per_cell)
+        looks = Looks(c.epsilon, seed=seed, stream="adatrace", source=c.noise, records=c.trips_per_user)
+        seen = c.seen(train, seed)
+        number, shares = self._number(seen, looks)
+        per_coarse, per_cell = resolution(
+            number, c.epsilon_each, per_coarse_cell=c.per_coarse_cell, per_cell=c.per_cell
+        )
         box = box_xy(train.meta.box, train.meta.crs)
         coarse = AdaptiveGrid.uniform(box, cells_along(number, per_cell=per_coarse))
-        density = looks.weights("density", density_weights(train, coarse), epsilon=shares[0])
+        density = looks.weights("density", density_weights(seen, coarse), epsilon=shares[0])
         grid = coarse.refined(density, per_cell=per_cell, least=0.05 * max(number, 1.0) / coarse.k**2)
-        block = blocks(grid, number, float(shares[2]))
+        block = blocks(grid, number, float(shares[2]) / (c.trips_per_user or 1))
         width = max(1, -(-int(grid.hops.max()) // CLASSES))
-        noisy = _looked_at(cell_paths(train, grid), looks, shares[1:], block=block, width=width)
+        noisy = _looked_at(cell_paths(seen, grid), looks, shares[1:], block=block, width=width)
         self.model_ = self._model(public_meta(train.meta), grid, density, noisy, block, width, looks)
         return self
 
@@ -236,7 +239,7 @@ def _extra(classes: np.ndarray, detours: np.ndarray, rng: np.random.Generator) -
 
 def _report(grid: AdaptiveGrid, n_blocks: int, steps: np.ndarray, trips: np.ndarray, looks: Looks) -> dict[str, Any]:
     """What a reader wants to know, all of it from noisy or public numbers."""
-    scales = {k.what: k.scale / (k.sensitivity if k.sensitivity > 2 else 1) for k in looks.taken}
+    scales = {k.what: k.scale / (WEIGHT if k.sensitivity >= WEIGHT else 1) for k in looks.taken}
 
     def ratio(what: str, noisy: np.ndarray) -> float | None:
         total = float(noisy.sum())

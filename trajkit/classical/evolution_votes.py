@@ -1,8 +1,9 @@
 """Votes for candidates: the public embedding, who is nearest, and `NoisyVotes`, the only way Private Evolution sees a vote.
 
 Each trajectory votes for one candidate, whatever the others do, so that one more or one less changes one entry of the histogram by 1:
-L2 sensitivity 1, add-remove. With Gaussian noise of standard deviation sigma a round is 1/sigma-GDP, and T rounds, each free to
-depend on the noisy votes before it, are together exactly mu-GDP with mu = sqrt(T) / sigma (Dong, Roth, Su 2022, Corollary 2).
+L2 sensitivity 1, add-remove; a user of at most m trajectories changes it by at most m, where all vote alike. With Gaussian noise of
+standard deviation sigma a round is 1/sigma-GDP (m/sigma), and T rounds, each free to depend on the noisy votes before it, are together
+exactly mu-GDP with mu = sqrt(T) / sigma (m sqrt(T) / sigma; Dong, Roth, Su 2022, Corollary 2).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from trajkit import seeds
-from trajkit.classical.looks import ADJACENCY, KEYED, SECRET_SEED, SHARED_ASSUMPTIONS, UNIT
+from trajkit.classical.looks import ADJACENCY, KEYED, SECRET_SEED, shared_assumptions, unit_of
 from trajkit.classical.simulators import Bounds
 from trajkit.errors import PrivacyAccountingError
 from trajkit.geo import project
@@ -24,7 +25,7 @@ from trajkit.privacy.guarantee import RNG_OS, RNG_SEEDED, TRAINING, Guarantee, P
 from trajkit.privacy.mechanisms import Gaussian
 from trajkit.trajectories import Trajectories
 
-REPLACING = "who replaces one trajectory by another moves two entries of each round's votes: under replace-one mu is sqrt(2) times as large"
+REPLACING = "who replaces one {} by another takes votes from some entries of each round and adds them to others: under replace-one mu is sqrt(2) times as large"
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,19 @@ def votes(private: np.ndarray, candidates: np.ndarray) -> np.ndarray:
 
 
 class NoisyVotes:
-    """The account of one fit: noise for ``rounds`` histograms that together are (``epsilon``, ``delta``)-DP, and no more of them."""
+    """The account of one fit: noise for ``rounds`` histograms that together are (``epsilon``, ``delta``)-DP, and no more of them.
+
+    ``records``: votes that one user has at most in a round, which the caller must enforce; then the unit is the user.
+    """
 
     def __init__(
-        self, epsilon: float, delta: float, rounds: int, *, seed: int, source: Literal["seeded", "os"] = "seeded"
-    ) -> None:
-        whole = Gaussian.calibrate(epsilon, delta, l2_sensitivity=math.sqrt(rounds))
-        self.epsilon, self.delta, self.rounds, self.source = epsilon, delta, rounds, source
-        self.mechanism = Gaussian(whole.sigma, 1.0)
+        self, epsilon: float, delta: float, rounds: int, *, seed: int, source: Literal["seeded", "os"] = "seeded",
+        records: int | None = None,
+    ) -> None:  # fmt: skip
+        self.most = float(records or 1)
+        whole = Gaussian.calibrate(epsilon, delta, l2_sensitivity=self.most * math.sqrt(rounds))
+        self.epsilon, self.delta, self.rounds, self.source, self.records = epsilon, delta, rounds, source, records
+        self.mechanism = Gaussian(whole.sigma, self.most)
         self.rng = np.random.default_rng() if source == "os" else seeds.rng(seed, "noise", "private_evolution")
         self.taken = 0
 
@@ -97,31 +103,30 @@ class NoisyVotes:
 
     def guarantee(self, *, public: tuple[str, ...]) -> Guarantee:
         """The guarantee of the rounds that were taken. ``public``: what the method takes as publicly known, in words."""
-        mu = math.sqrt(self.taken) / self.sigma
-        whole = Gaussian(self.sigma, math.sqrt(self.taken))
+        mu = self.most * math.sqrt(self.taken) / self.sigma
+        whole = Gaussian(self.sigma, self.most * math.sqrt(self.taken))
         # calibration has verified that delta is enough at the declared epsilon, so that the smaller of the two holds
         spent = min(self.epsilon, whole.epsilon(self.delta))
         words = (
             f"Private Evolution: Gaussian noise of standard deviation {self.sigma:.4g} on the votes of {self.taken} adaptive round(s), "
-            f"L2 sensitivity 1 each: together {mu:.4g}-GDP"
+            f"L2 sensitivity {self.most:g} each: together {mu:.4g}-GDP"
         )
-        details = {"rounds": self.taken, "sigma": self.sigma, "l2_sensitivity": 1.0, "mu": mu}
+        details = {"rounds": self.taken, "sigma": self.sigma, "l2_sensitivity": self.most, "mu": mu}
         seeded = self.source == "seeded"
         return Guarantee(
             holds=True,
             kind="dp",
             epsilon=spent,
             delta=self.delta,
-            unit=UNIT,
+            unit=unit_of(self.records),
             adjacency=ADJACENCY,
             mechanism=words,
-            accountant="exact Gaussian profile of mu = sqrt(rounds) / sigma",
+            accountant="exact Gaussian profile of mu = sensitivity x sqrt(rounds) / sigma",
             parts=(Part(TRAINING, words, spent, self.delta, details),),
             rng=RNG_SEEDED if seeded else RNG_OS,
             numerics=self.mechanism.numerics,
             assumptions=(
-                *SHARED_ASSUMPTIONS,
-                REPLACING,
+                *shared_assumptions(self.records, REPLACING),
                 *public,
                 SECRET_SEED if seeded else KEYED.format(noise="Gaussian"),
             ),

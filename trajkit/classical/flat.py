@@ -56,9 +56,9 @@ class Flat:
         """Look at ``train`` once with noise and keep the counts. Raises DataContractError for a bad or an empty set."""
         c = self.config
         checked_training_set(train)
-        looks = Looks(c.epsilon, seed=seed, stream="flat", source=c.noise)
+        looks = Looks(c.epsilon, seed=seed, stream="flat", source=c.noise, records=c.trips_per_user)
         grid = AdaptiveGrid.uniform(box_xy(train.meta.box, train.meta.crs), c.cells)
-        noisy = looks.counts("starts and ends", trip_counts(train, grid), epsilon=looks.left)
+        noisy = looks.counts("starts and ends", trip_counts(c.seen(train, seed), grid), epsilon=looks.left)
         trips = norm_sub(noisy)
         self.model_ = FlatModel(
             meta=public_meta(train.meta),

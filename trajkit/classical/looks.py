@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from trajkit import seeds
+from trajkit.contributions import ONE_PERSON, capped_words
 from trajkit.errors import PrivacyAccountingError
 from trajkit.privacy.guarantee import RNG_OS, RNG_SEEDED, TRAINING, Guarantee, Part
 from trajkit.privacy.mechanisms import Geometric, Laplace
@@ -28,10 +29,8 @@ SHARED_ASSUMPTIONS = (  # of every method that adds noise to counts of trajector
     "hyper-parameters are not accounted: they must be chosen on other data",
     ONE_TRAJECTORY,
 )
-ASSUMPTIONS = (
-    *SHARED_ASSUMPTIONS,
-    "who replaces one trajectory by another moves the counts twice: under replace-one epsilon is twice as large",
-)
+REPLACING = "who replaces one {} by another moves the counts twice: under replace-one epsilon is twice as large"
+ASSUMPTIONS = (*SHARED_ASSUMPTIONS, REPLACING.format(UNIT))
 KEYED = "{noise} noise comes from a pseudo-random generator (not cryptographic) keyed with operating-system entropy"
 SECRET_SEED = "the noise can be recomputed by whoever knows the seed: no release of this run may leave"
 
@@ -119,12 +118,6 @@ class Looks:
         """Noisy sums of shares of trajectories, float64: ``values`` in units of 1/`WEIGHT`, at most `WEIGHT` a trajectory in L1."""
         return self.counts(what, values, epsilon=epsilon, sensitivity=WEIGHT) / WEIGHT
 
-    def _assumptions(self) -> tuple[str, ...]:
-        if self.records is None:
-            return ASSUMPTIONS
-        capped = f"at most {self.records} trajectories of a user are looked at, chosen without a look at the others"
-        return (*(a for a in ASSUMPTIONS if a != ONE_TRAJECTORY), capped)
-
     def listed(self) -> list[dict[str, Any]]:
         """What was taken, as plain values."""
         return [asdict(look) | {"epsilon": float(look.epsilon)} for look in self.taken]
@@ -143,15 +136,32 @@ class Looks:
             kind="dp",
             epsilon=spent,
             delta=0.0,
-            unit=UNIT if self.records is None else "user",
+            unit=unit_of(self.records),
             adjacency=ADJACENCY,
             mechanism=words,
             accountant="sum of the looks (pure DP)",
             parts=(Part(TRAINING, words, spent, 0.0, details),),
             rng=rng,
             numerics=EXACT if self.mechanism == "geometric" else IDEALISED,
-            assumptions=(*self._assumptions(), *public, *([SECRET_SEED] if rng == RNG_SEEDED else keyed)),
+            assumptions=(
+                *shared_assumptions(self.records, REPLACING),
+                *public,
+                *([SECRET_SEED] if rng == RNG_SEEDED else keyed),
+            ),
         )
+
+
+def unit_of(records: int | None) -> str:
+    """The unit of privacy where a user has at most ``records`` trajectories (None: as many as he likes)."""
+    return UNIT if records is None else "user"
+
+
+def shared_assumptions(records: int | None, replacing: str) -> tuple[str, ...]:
+    """What every method with noisy counts assumes; ``replacing`` says what replace-one costs, with {} for the unit."""
+    if records is None:
+        return (*SHARED_ASSUMPTIONS, replacing.format(UNIT))
+    public = (a for a in SHARED_ASSUMPTIONS if a != ONE_TRAJECTORY)
+    return (*public, replacing.format("user"), capped_words(records), ONE_PERSON)
 
 
 def _down(epsilon: Fraction) -> float:

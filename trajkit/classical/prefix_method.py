@@ -69,8 +69,8 @@ class PrefixTreeMethod:
         self.meta_ = public_meta(train.meta)
         self.grid_ = Grid(geo.box_xy(train.meta.box, train.meta.crs), c.cells, c.cells)
         noisy = publish_tree(
-            self._sequences(train), epsilon=c.epsilon, height=c.height, seed=seed, threshold=c.threshold,
-            mechanism=c.mechanism, source=c.noise,
+            self._sequences(c.seen(train, seed)), epsilon=c.epsilon, height=c.height, seed=seed, threshold=c.threshold,
+            mechanism=c.mechanism, source=c.noise, records=c.trips_per_user,
         )  # fmt: skip
         self.tree_ = noisy.tree
         self.ends_ = terminating_counts(noisy.tree, counts_of(noisy.tree, c.variant))

@@ -35,7 +35,7 @@ class NoisyTree:
     masses: tuple[LevelMass, ...]
 
     def guarantee(self, *public: str) -> Guarantee:
-        """epsilon-DP per trajectory, add-remove; ``public`` names further public choices."""
+        """epsilon-DP per trajectory, or per user where their sequences are bounded, add-remove; ``public`` names further public choices."""
         tree = self.tree
         times = f" and the {tree.n_times} time bins" if tree.time is not None else ""
         return self.looks.guarantee(
@@ -69,14 +69,17 @@ def publish_tree(
     threshold: Threshold = "subcritical",
     mechanism: Literal["geometric", "laplace"] = "geometric",
     source: Literal["seeded", "os"] = "seeded",
+    records: int | None = None,
 ) -> NoisyTree:
     """Return the noisy prefix tree of ``sequences``, epsilon / height a level (Chen et al. 2011, Procedure 1).
+
+    ``records``: sequences that one user has at most, which the caller must enforce (see `Looks`).
 
     Raises ParameterError before anything is drawn where noise alone would make the tree too large, DataContractError for no
     sequences.
     """
     check_height(height)
-    looks = Looks(epsilon, seed=seed, stream="prefix_tree", source=source, mechanism=mechanism)
+    looks = Looks(epsilon, seed=seed, stream="prefix_tree", source=source, mechanism=mechanism, records=records)
     what = "prefixes of one length, level by level"
     noise = looks.noise(what, epsilon=looks.budget / height, times=height)
     children = sequences.n_symbols * sequences.n_times

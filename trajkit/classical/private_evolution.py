@@ -94,9 +94,9 @@ class PrivateEvolution:
         bounds = box_xy(train.meta.box, train.meta.crs)
         simulator = self.simulator or self._generator(train.meta, bounds, roads)
         embedding = Embedding(bounds, c.embedding_points, c.end_weight)
-        account = NoisyVotes(c.epsilon, c.delta, c.rounds, seed=seed, source=c.noise)
+        account = NoisyVotes(c.epsilon, c.delta, c.rounds, seed=seed, source=c.noise, records=c.trips_per_user)
         rng = seeds.rng(seed, "init", "private_evolution")
-        private = embedding.of(train)
+        private = embedding.of(c.seen(train, seed))
         population, chosen, noisy, rows = simulator.random(c.population, rng), np.zeros(0), np.zeros(0), []
         for turn in range(c.rounds):
             degree = embedding.longer_side * c.degree * c.shrink**turn

@@ -81,6 +81,10 @@ class PrivTraceConfig(ClassicalConfig):
             raise ValueError(f"split {self.split}: every look needs a share above 0")
         if self.decimals is not None and self.variant != "published":
             raise ValueError("decimals round the places away: only variant published has them, leave them out")
+        if self.trips_per_user is not None and self.variant == "published":
+            raise ValueError(
+                "trips_per_user bounds what a user adds, which variant published does not do: leave it out"
+            )
         if self.trips is not None and self.variant == "published":
             raise ValueError("trips states a public number, but variant published takes the exact one: leave it out")
         return self
@@ -123,20 +127,22 @@ class PrivTrace:
         checked_training_set(train)
         published = c.variant == "published"
         looks = Looks(
-            c.epsilon, seed=seed, stream="privtrace", source=c.noise, mechanism="laplace" if published else "geometric"
-        )
-        number = self._number(train, looks)
+            c.epsilon, seed=seed, stream="privtrace", source=c.noise,
+            mechanism="laplace" if published else "geometric", records=c.trips_per_user,
+        )  # fmt: skip
+        seen = c.seen(train, seed)
+        number = self._number(seen, looks)
         shares = parts(looks.left, c.split)
         box = _exact_box(train) if published else train.meta.box
         target = (c.per_coarse_cell, c.per_cell)
         if not published:
-            target = resolution(number, c.epsilon, per_coarse_cell=c.per_coarse_cell, per_cell=c.per_cell)
+            target = resolution(number, c.epsilon_each, per_coarse_cell=c.per_coarse_cell, per_cell=c.per_cell)
         coarse = AdaptiveGrid.uniform(box_xy(box, train.meta.crs), cells_along(number, per_cell=target[0]))
-        density = looks.weights("density", density_weights(train, coarse), epsilon=shares[0])
+        density = looks.weights("density", density_weights(seen, coarse), epsilon=shares[0])
         grid = coarse.refined(density, per_cell=target[1], least=0.05 * max(number, 1.0) / coarse.k**2)
-        paths = cell_paths(train, grid)
+        paths = cell_paths(seen, grid)
         first = _first_look(paths, looks, shares[1], support=published)
-        posts = guideposts(grid, first, float(shares[1]))
+        posts = guideposts(grid, first, float(shares[1]) / (c.trips_per_user or 1))
         second = looks.weights("second-order transitions", second_order_weights(paths, posts), epsilon=shares[2])
         self.model_ = self._model(public_meta(train.meta), grid, density, first, posts, second, number, looks)
         return self
@@ -165,7 +171,7 @@ class PrivTrace:
         c = self.config
         free = c.variant == "published"
         steps, starts, ends = (norm_sub(x) for x in _cut(first, grid))
-        scale = looks.taken[-1].scale / looks.taken[-1].sensitivity
+        scale = looks.taken[-1].scale / WEIGHT
         chain = _chain(
             grid, steps, ends * (1.3 if free else 1.0), floor=0.0 if free else 0.02, turning=0.0 if free else c.turning
         )

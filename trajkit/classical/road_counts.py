@@ -35,7 +35,6 @@ from trajkit.classical.trip_habits import (
     USUAL_MPS,
     Habits,
     at_nodes,
-    capped,
     departures_ms,
     drawn_nodes,
     drawn_speeds,
@@ -68,8 +67,7 @@ class RoadCountsConfig(ClassicalConfig):
     ``times``: look at hours and speeds as well and release a fix every ``interval_s`` seconds with its time, on the public ``day``, instead of
     ``length`` places; ``bands`` are the parts of the day that trips are counted in then. ``coarse``, ``halvings``: see `TripGrid`. ``fine``:
     cells along each side for starts, ends and density; null: sqrt(noisy trips x epsilon) / 8, 8 to 64 (epsilon per trajectory).
-    ``split``: see the module. ``trips_per_user``: bounds what a user adds, and makes the user the unit of privacy. ``rounds``: of the fit of edge
-    costs. ``removed_streets``: share of the streets that the map is made to lack; ``changed_streets``: share that are not there yet or one-way
+    ``split``: see the module. ``rounds``: of the fit of edge costs. ``removed_streets``: share of the streets that the map is made to lack; ``changed_streets``: share that are not there yet or one-way
     in the map of another year; both for studies of a wrong map.
     """
 
@@ -82,7 +80,6 @@ class RoadCountsConfig(ClassicalConfig):
     day: str = "2020-01-01"
     fine: int | None = Field(None, ge=1, le=256)
     split: Annotated[tuple[float, float, float, float], FromList] = (0.5, 0.15, 0.25, 0.1)
-    trips_per_user: int | None = Field(None, ge=1)
     rounds: int = Field(6, ge=0, le=50)
     removed_streets: float = Field(0.0, ge=0, lt=1)
     changed_streets: float = Field(0.0, ge=0, lt=1)
@@ -137,8 +134,7 @@ def take_looks(trajs: Trajectories, router: Router, looks: Looks, config: RoadCo
     grid = TripGrid(bounds, config.coarse, config.halvings, config.bands if config.times else 1)
     starts, ends = trajs.xy[trajs.starts], trajs.xy[trajs.ends]
     trips = count_trips(grid, starts, ends, hours_of(trajs) if config.times else None, looks, epsilon=shares[0])
-    each = config.epsilon / (config.trips_per_user or 1)
-    side = config.fine or int(np.clip(np.sqrt(max(trips.total, 1.0) * each) / 8, 8, 64))
+    side = config.fine or int(np.clip(np.sqrt(max(trips.total, 1.0) * config.epsilon_each) / 8, 8, 64))
     fine = Grid(bounds, side, side)
     places = looks.counts("starts and ends", end_counts(fine, starts, ends), epsilon=shares[1], sensitivity=2)
     density = looks.weights("density", density_weights(trajs, AdaptiveGrid.uniform(bounds, side)), epsilon=shares[2])
@@ -173,8 +169,7 @@ class RoadCounts:
             public = of_another_year(public, c.changed_streets, seeds.rng(0, "data", "changed_streets"))
         router = Router(public.network)
         looks = Looks(c.epsilon, seed=seed, stream="road_counts", source=c.noise, records=c.trips_per_user)
-        seen = train if c.trips_per_user is None else capped(train, c.trips_per_user, seed)
-        taken = take_looks(seen, router, looks, c)
+        taken = take_looks(c.seen(train, seed), router, looks, c)
         weights = [at_nodes(router, taken.fine, norm_sub(x)) for x in taken.places]
         choice = self._choice(router, taken, weights, seed)
         self.model_ = RoadModel(

@@ -5,7 +5,6 @@ Each count is a pure function of trajectories and public things; its docstring s
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,7 +15,6 @@ from trajkit.classical.looks import Looks
 from trajkit.classical.route_choice import SPEEDS, detours
 from trajkit.grid import Grid
 from trajkit.routing import Router
-from trajkit.seeds import child_seed
 from trajkit.segment_index import polyline_lengths
 from trajkit.trajectories import Trajectories
 
@@ -115,20 +113,6 @@ def end_counts(grid: Grid, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
     x0, y0, x1, y1 = grid.bounds
     cells = [grid.cell_of(np.clip(xy, [x0, y0], [x1, y1])) for xy in (starts, ends)]
     return np.stack([np.bincount(c, minlength=grid.n_cells) for c in cells])
-
-
-def capped(trajs: Trajectories, most: int, seed: int) -> Trajectories:
-    """At most ``most`` trajectories of each user, those with the smallest digests of seed and content: who else is there, and what
-    anything is called, decides nothing."""
-    first, last = trajs.lonlat[trajs.starts], trajs.lonlat[trajs.ends]
-    begun = np.zeros(len(trajs)) if trajs.t is None else trajs.t[trajs.starts].astype(np.float64)
-    content = np.column_stack([first, last, begun, trajs.lengths.astype(np.float64)])
-    salt = child_seed(seed, "sampler", "trips_per_user").to_bytes(8, "little")
-    keys = np.array([hashlib.sha256(salt + row.tobytes()).digest()[:8] for row in np.ascontiguousarray(content)])
-    by_user = np.lexsort((keys, trajs.user))
-    users = trajs.user[by_user]
-    rank = np.arange(len(users)) - np.searchsorted(users, users)
-    return trajs.take(np.sort(by_user[rank < most]))
 
 
 def at_nodes(router: Router, grid: Grid, weights: np.ndarray) -> np.ndarray:

@@ -17,7 +17,8 @@ class DeepConfig(MethodConfig):
 
     ``half_box``: what half the public box measures on the scale on which the network works (noise has variance 1 there);
     about 3 brings traffic, which fills the middle of a box, to variance 1, and no data is looked at for it.
-    ``delta`` null means n ** -1.1. A private run states ``epsilon`` (the noise is calibrated) or ``noise_multiplier``.
+    ``unit``: what one example is, is drawn and clipped as one and protected: a trajectory, or a user with at most ``trips_per_user`` of his
+    (`trajkit.deep.per_user`); ``batch_size`` and ``physical_batch`` count examples, and so does n. ``delta`` null means n ** -1.1. A private run states ``epsilon`` (the noise is calibrated) or ``noise_multiplier``.
     ``condition``: see `trajkit.deep.condition_config`.
     """
 
@@ -29,6 +30,8 @@ class DeepConfig(MethodConfig):
     attention: bool = True
     half_box: float = Field(3.0, gt=0, allow_inf_nan=False)
     regime: Literal["plain", "clipped", "private"] = "plain"
+    unit: Literal["trajectory", "user"] = "trajectory"
+    trips_per_user: int | None = Field(None, ge=1)
     epsilon: float | None = Field(None, gt=0, allow_inf_nan=False)
     delta: float | None = Field(None, gt=0, lt=1)
     noise_multiplier: float | None = Field(None, gt=0, allow_inf_nan=False)
@@ -62,6 +65,12 @@ class DeepConfig(MethodConfig):
         if self.regime != "private" and stated:
             raise ValueError(
                 f"epsilon and noise_multiplier belong to regime private, not {self.regime}: leave them out"
+            )
+        if (self.unit == "user") != (self.trips_per_user is not None):
+            raise ValueError("unit user and trips_per_user, a public bound on what one user adds, belong together")
+        if self.unit == "user" and self.condition.is_conditional:
+            raise ValueError(
+                "a condition's mechanism protects one trajectory, not a user: leave condition out for unit user"
             )
         if self.length < 2 ** (len(self.channel_multipliers) - 1):
             raise ValueError(f"length {self.length} is too short for {len(self.channel_multipliers)} levels")

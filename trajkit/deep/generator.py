@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from trajkit.contributions import at_most
 from trajkit.deep.checkpoint import copy_checkpoint, longest_prefix
 from trajkit.deep.condition_inputs import ConditionInputs, condition_net, source_columns
 from trajkit.deep.condition_set import ConditioningSet, Drawn, facts, public_vectors, split_conditions
@@ -19,9 +20,10 @@ from trajkit.deep.conditional_guarantee import conditional_guarantee
 from trajkit.deep.conditioning import Compressor, Conditioned, ConditionNet, body_of, decoded
 from trajkit.deep.deep_config import DeepConfig
 from trajkit.deep.objective import Companion, Objective
+from trajkit.deep.per_user import PerUser, by_user
 from trajkit.deep.train_settings import TrainSettings
 from trajkit.deep.trainer import Trainer
-from trajkit.deep.training_guarantee import Budget, plan, training_guarantee
+from trajkit.deep.training_guarantee import PLURALS, Budget, plan, training_guarantee
 from trajkit.deep.unet import n_params
 from trajkit.errors import DataContractError, ParameterError, RunFailedError
 from trajkit.preprocess import to_fixed_length
@@ -88,7 +90,7 @@ class DeepGenerator:
         prefixes: Path | None = None,
         progress: bool = False,
     ) -> Self:
-        """Train on ``train`` (n trajectories, one record each); resume from ``checkpoint`` where the file exists.
+        """Train on ``train`` (n trajectories, one record each; with ``unit`` "user" n users); resume from ``checkpoint`` where the file exists.
 
         The trajectories of a conditioning set that is held out are no records. ``test`` is used only where conditions come from it.
         ``prefixes`` is a folder that trainings share: a plain one with a constant learning rate is the beginning of every
@@ -99,16 +101,18 @@ class DeepGenerator:
         whole = train
         train, conditions = split_conditions(whole, test, c.condition, seed=seed)
         self.conditions_ = self._conditions(conditions, seed)
-        records = self._records(train)
-        budget = plan(c, len(train))
+        records, examples = self._examples(train, seed)
+        budget = plan(c, len(examples))
         self.device_ = pick_device(c.device)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(child_seed(seed, "init"))
             model, objective, companion = self._build(budget, seed)
+        if c.trips_per_user is not None:
+            objective = PerUser(objective, c.trips_per_user, tuple(records.shape[1:]))
         trainer = Trainer(
             model,
             objective,
-            records,
+            examples,
             self._settings(budget),
             seed=seed,
             identity=self._identity(seed, whole, test),
@@ -225,11 +229,24 @@ class DeepGenerator:
                 f"(limit {COLLAPSED}): lower learning_rate or train longer"
             )
 
-    def _records(self, train: Trajectories) -> Tensor:
-        """float32 [n, 2, L] in [-half_box, half_box], or rows [n, 2 L + columns] with the attributes behind the points."""
-        if len(train) < max(2, self.config.batch_size):
+    def _examples(self, train: Trajectories, seed: int) -> tuple[Tensor, Tensor]:
+        """The records of ``train`` and what is drawn as one of them: the same, or users with at most ``trips_per_user`` records each."""
+        most = self.config.trips_per_user
+        if most is None:
+            records = self._records(train, len(train))
+            return records, records
+        seen = at_most(train.check(), most, seed)
+        records = self._records(seen, len(np.unique(seen.user)))
+        return records, by_user(records, seen.user, most)
+
+    def _records(self, train: Trajectories, n: int) -> Tensor:
+        """float32 [n, 2, L] in [-half_box, half_box], or rows [n, 2 L + columns] with the attributes behind the points.
+
+        ``n`` examples are in ``train``, trajectories or users.
+        """
+        if n < max(2, self.config.batch_size):
             raise DataContractError(
-                f"{train.meta.dataset} has {len(train)} trajectories, fewer than batch_size {self.config.batch_size} "
+                f"{train.meta.dataset} has {n} {PLURALS[self.config.unit]}, fewer than batch_size {self.config.batch_size} "
                 f"(and at least 2 are needed; first: {', '.join(train.traj_ids[:3]) or 'none'}{self._held_out()}): use more data or a smaller batch_size"
             )
         train.check()
@@ -272,6 +289,7 @@ class DeepGenerator:
             "regime": self.config.regime,
             "n_params": self.n_params_,
             "n_train": budget.n,
+            "unit": budget.unit,
             "updates of the released network": self.config.steps,
             "steps": trainer.step,
             "sample_rate": budget.sample_rate,

@@ -5,18 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from trajkit.contributions import ONE_PERSON, capped_words
 from trajkit.errors import PrivacyAccountingError
 from trajkit.privacy.guarantee import RNG_OS, RNG_SEEDED, Guarantee, Part, no_guarantee
 
 UNIT = "trajectory"
 ADJACENCY = "add-remove"
+PUBLIC_N = {
+    "trajectory": "n, the number of training trajectories, is public: sample_rate and the default delta follow from it",
+    "user": "n, the number of users in training, is public: sample_rate and the default delta follow from it",
+}
 ASSUMPTIONS = (
-    "n, the number of training trajectories, is public: sample_rate and the default delta follow from it",
     "the box is public and was not computed from the data",
     "hyper-parameters are not accounted: they must be chosen on other data",
-    "which trajectories each step drew stays secret, as do the noise, the gradients, the losses and the checkpoints",
-    "one trajectory is protected; a person with several of them is protected less",
+    "which {} each step drew stay secret, as do the noise, the gradients, the losses and the checkpoints",
 )
+PLURALS = {"trajectory": "trajectories", "user": "users"}
+ONE_TRAJECTORY = "one trajectory is protected; a person with several of them is protected less"
 RNG_ASSUMPTION = {
     RNG_SEEDED: "the noise can be recomputed by whoever knows the seed, and runs with one seed share it: no two of them may be released",
     RNG_OS: "sampling and noise come from a pseudo-random generator (not cryptographic) keyed with 63 bits of operating-system entropy",
@@ -30,6 +35,12 @@ class DpParameters(Protocol):
 
     @property
     def regime(self) -> str: ...
+
+    @property
+    def unit(self) -> str: ...
+
+    @property
+    def trips_per_user(self) -> int | None: ...
 
     @property
     def epsilon(self) -> float | None: ...
@@ -47,24 +58,33 @@ class DpParameters(Protocol):
     def accounted_steps(self) -> int: ...
 
 
+RECORDS = {"trajectory": "record", "user": "user"}  # what is drawn and clipped as one
 BOUND_ONLY = "epsilon is a loose RDP bound: beyond the ceiling of the fine accountants nothing sharper was computed"
 
 
 @dataclass(frozen=True)
 class Budget:
-    """``sample_rate`` = batch_size / n is both the rate drawn with and the rate accounted."""
+    """``sample_rate`` = batch_size / n is both the rate drawn with and the rate accounted; ``n`` counts what is drawn as one, by ``unit``."""
 
     n: int
     sample_rate: float
     delta: float | None
     noise_multiplier: float
+    unit: str = UNIT
+    trips_per_user: int | None = None
+
+    def assumptions(self) -> tuple[str, ...]:
+        """What the training's guarantee assumes, besides where its noise comes from."""
+        shared = (a.format(PLURALS[self.unit]) for a in ASSUMPTIONS)
+        who = (ONE_TRAJECTORY,) if self.trips_per_user is None else (capped_words(self.trips_per_user), ONE_PERSON)
+        return (PUBLIC_N[self.unit], *shared, *who)
 
 
 def plan(config: DpParameters, n: int) -> Budget:
-    """Return the rate, delta and noise multiplier of a training on ``n`` records; calibrates where an epsilon is given."""
+    """Return the rate, delta and noise multiplier of a training on ``n`` examples; calibrates where an epsilon is given."""
     rate = config.batch_size / n
     if config.regime != "private":
-        return Budget(n, rate, None, 0.0)
+        return Budget(n, rate, None, 0.0, config.unit, config.trips_per_user)
     from trajkit.privacy.accounting import calibrate, delta_for
 
     delta = config.delta if config.delta is not None else delta_for(n)
@@ -72,9 +92,14 @@ def plan(config: DpParameters, n: int) -> Budget:
     if noise is None:
         assert config.epsilon is not None
         noise = calibrate(
-            target_epsilon=config.epsilon, delta=delta, sample_rate=rate, steps=config.accounted_steps, unit=UNIT
+            target_epsilon=config.epsilon,
+            delta=delta,
+            sample_rate=rate,
+            steps=config.accounted_steps,
+            unit=config.unit,
+            record=config.unit,
         ).noise_multiplier
-    return Budget(n, rate, delta, noise)
+    return Budget(n, rate, delta, noise, config.unit, config.trips_per_user)
 
 
 def training_guarantee(
@@ -86,35 +111,38 @@ def training_guarantee(
     """
     rng = RNG_OS if noise_source == "os" else RNG_SEEDED
     if regime != "private":
-        return no_guarantee(PLAIN if regime == "plain" else CLIPPED, unit=UNIT, rng=rng)
+        return no_guarantee(PLAIN if regime == "plain" else CLIPPED, unit=budget.unit, rng=rng)
     from trajkit.privacy.accounting import DpSgd, epsilon_of
 
     planned = (budget.sample_rate, budget.noise_multiplier)
     if (ledger["sample_rate"], ledger["noise_multiplier"]) != planned or budget.delta is None:
         raise PrivacyAccountingError(f"trained with {ledger}, planned {budget}: nothing may be released")
-    mechanism = DpSgd(ledger["sample_rate"], ledger["noise_multiplier"], ledger["steps"])
-    spent = epsilon_of(mechanism, delta=budget.delta, unit=UNIT, adjacency=ADJACENCY)
+    mechanism = DpSgd(ledger["sample_rate"], ledger["noise_multiplier"], ledger["steps"], record=budget.unit)
+    spent = epsilon_of(mechanism, delta=budget.delta, unit=budget.unit, adjacency=ADJACENCY)
     if target is not None and spent.epsilon > target:
         raise PrivacyAccountingError(
             f"epsilon {spent.epsilon:.6g} after {ledger['steps']} steps exceeds the target {target}: nothing may be released"
         )
     words = (
-        f"DP-SGD: {ledger['steps']} steps, each record drawn with probability {ledger['sample_rate']:.6g} (Poisson), gradients "
+        f"DP-SGD: {ledger['steps']} steps, each {RECORDS[budget.unit]} drawn with probability {ledger['sample_rate']:.6g} (Poisson), gradients "
         f"clipped to {ledger['max_grad_norm']:g}, Gaussian noise of {ledger['noise_multiplier']:.6g} times that"
     )
-    part = Part("training set", words, spent.epsilon, spent.delta, {**ledger, "n": budget.n, "sampling": "poisson"})
+    details = {**ledger, "n": budget.n, "sampling": "poisson"}
+    if budget.trips_per_user is not None:
+        details["trips_per_user"] = budget.trips_per_user
+    part = Part("training set", words, spent.epsilon, spent.delta, details)
     return Guarantee(
         holds=True,
         kind="dp",
         epsilon=spent.epsilon,
         delta=spent.delta,
-        unit=UNIT,
+        unit=budget.unit,
         adjacency=ADJACENCY,
         mechanism=words,
         accountant=spent.accountant,
         parts=(part,),
         rng=rng,
-        assumptions=(*ASSUMPTIONS, RNG_ASSUMPTION[rng], *([BOUND_ONLY] if spent.is_bound_only else [])),
+        assumptions=(*budget.assumptions(), RNG_ASSUMPTION[rng], *([BOUND_ONLY] if spent.is_bound_only else [])),
     )
 
 
@@ -135,4 +163,4 @@ def generator_only_guarantee(budget: Budget, *, batch: int, steps: int) -> Guara
         f"proved for {steps} steps with noise {budget.noise_multiplier:.4g} is mu-GDP with mu = {mu:.4g}, "
         f"that is an epsilon of {proved:.3g} at delta {budget.delta:.2g}{', which protects nobody' if proved > 20 else ''}"
     )
-    return no_guarantee(reason, unit=UNIT, adjacency=ADJACENCY, rng=RNG_SEEDED)
+    return no_guarantee(reason, unit=budget.unit, adjacency=ADJACENCY, rng=RNG_SEEDED)

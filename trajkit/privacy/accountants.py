@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
@@ -52,6 +52,19 @@ def pld_epsilon(mechanism: DpSgd, delta: float, adjacency: str) -> float:
     spread = mechanism.sample_rate * math.sqrt(math.expm1(min(mechanism.noise_multiplier**-2, 500.0)))
     accountant = pld.PLDAccountant(chosen, value_discretization_interval=_interval(spread, mechanism.steps))
     return float(accountant.compose(_event(mechanism)).get_epsilon(delta))
+
+
+def pld_curve(mechanism: DpSgd, interval: float | None = None) -> Callable[[Any], Any]:
+    """Return epsilon -> delta (arrays) of the pessimistic privacy loss distribution, add-remove, on a grid of ``interval`` nats."""
+    from dp_accounting.pld import privacy_loss_distribution as loss
+
+    spread = mechanism.sample_rate * math.sqrt(math.expm1(min(mechanism.noise_multiplier**-2, 500.0)))
+    one = loss.from_gaussian_mechanism(
+        float(mechanism.noise_multiplier),
+        value_discretization_interval=interval or _interval(spread, mechanism.steps),
+        sampling_prob=float(mechanism.sample_rate),
+    )
+    return one.self_compose(int(mechanism.steps)).get_delta_for_epsilon
 
 
 def prv_epsilon(mechanism: DpSgd, delta: float) -> float:

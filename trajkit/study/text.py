@@ -135,7 +135,7 @@ def user_level(study: StudyResults, *, caps: tuple[int, ...] = (1, 2, 5)) -> str
     for run in study.complete[study.complete["regime"] == "private"].to_dict("records"):
         guarantee = study.guarantee(run["run_id"])
         trained = next((p for p in guarantee.parts if p.protects == TRAINING and "sample_rate" in p.details), None)
-        if not guarantee.holds or trained is None:
+        if not guarantee.holds or trained is None or guarantee.unit == "user":
             continue
         d = trained.details
         mechanism = DpSgd(sample_rate=d["sample_rate"], noise_multiplier=d["noise_multiplier"], steps=d["steps"])
