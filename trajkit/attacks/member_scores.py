@@ -40,11 +40,8 @@ def nearest(targets: Trajectories, released: Trajectories, *, points: int = POIN
     """
     _some(released)
     known = np.ascontiguousarray(embedded(targets, points))
-    nobody = (
-        np.zeros(len(known) + 1, dtype=np.int64),
-        np.zeros(0, dtype=np.int64),
-        np.ones(len(released), dtype=np.int64),
-    )
+    none = np.zeros(0, dtype=np.int64)
+    nobody = (np.zeros(len(known) + 1, dtype=np.int64), none, np.zeros(len(released) + 1, dtype=np.int64), none)
     when = np.zeros(known.shape[:2], dtype=np.int64)
     metres, _, _ = nearest_paths(known, when, paths_of(released, timed=False), Rule(False, False, 0.0), *nobody)
     return np.asarray(-np.log1p(metres / NEAR_M))
