@@ -1,9 +1,10 @@
 """The distinguishing game on tiny GANs: a data set with and without a canary, and what is read off the releases.
 
 Black-box scores look at released trajectories only: ``toward`` how far their mean lies in the direction of the canary, ``nearest``
-minus the distance of the nearest one to the canary, ``mean distance`` minus their mean distance, ``mean trajectory`` a linear
-discriminant on their mean. White box: ``weights``, a linear discriminant on the released weights (of the generator; of the critic
-too where the claim covers it). Discriminants are learned on the first half of the models, which picks the thresholds as well.
+minus the distance of the nearest one to the canary, ``mean distance`` minus their mean distance, ``moments`` a linear
+discriminant on their means, variances and covariances. White box: ``weights``, a linear discriminant on the released weights (of the generator; of the critic
+too where the claim covers it), and where the claim covers it ``critic``, what the critic says of the canary beside the generated
+trajectories. Discriminants are learned on the first half of the models, which picks the thresholds as well.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from trajkit.seeds import child_seed
 from trajkit.trajectories import Trajectories
 
 BLOCK = 250  # models that are trained together: their arrays stay in the cache
-RELEASED = 64  # trajectories that each model releases
+RELEASED = 1000  # trajectories that each model releases; free, as a promise covers the model
 SHRINKAGE = 0.2  # of the discriminant's covariance towards its mean variance
-PUBLIC_STEPS, PUBLIC_BATCH = 3000, 64
+PUBLIC = {"noise_multiplier": 0.0, "steps": 3000, "batch": 64, "generator_rate": 1e-3, "critic_rate": 2e-3}
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,15 @@ class Setting:
 class Seen:
     """What one world's models released: ``samples``-based statistics and ``weights``, one row a model.
 
-    toward, nearest, distance: float64 [models]; mean: float64 [models, size]; weights: float64 [models, n]
+    toward, nearest, distance, critic: float64 [models]; moments: float64 [models, size + size (size + 1) / 2]; weights: float64 [models, n]
     """
 
     toward: np.ndarray
     nearest: np.ndarray
     distance: np.ndarray
-    mean: np.ndarray
+    moments: np.ndarray
     weights: np.ndarray
+    critic: np.ndarray
 
 
 def crafted(config: TinyGan, *, n: int) -> Setting:
@@ -70,12 +72,14 @@ def rows_of(trajs: Trajectories, points: int) -> Tensor:
     return torch.from_numpy(unit.reshape(len(trajs), -1)).float()
 
 
-def natural(private: Tensor, public: Tensor, config: TinyGan, *, canary: Tensor, seed: int, pretrained: bool) -> Setting:
+def natural(
+    private: Tensor, public: Tensor, config: TinyGan, *, canary: Tensor, seed: int, pretrained: bool
+) -> Setting:
     """Trips as `rows_of` makes them; with ``pretrained`` both networks start from a training on ``public`` trips, without noise."""
     if not pretrained:
         return Setting("natural, from scratch", private, canary)
-    plain = config.model_copy(update={"noise_multiplier": 0.0, "steps": PUBLIC_STEPS, "batch": PUBLIC_BATCH})
-    rate = min(1.0, PUBLIC_BATCH / len(public))
+    plain = config.model_copy(update=PUBLIC)
+    rate = min(1.0, plain.batch / len(public))
     done = Training(plain, public, rate=rate, models=1, seed=child_seed(seed, "init", "public")).run()
     return Setting("natural, publicly pre-trained", private, canary, (done.generator[0], done.critic[0]))
 
@@ -106,13 +110,14 @@ def play(
         for name, records in (("with", with_canary), ("without", setting.records))
     ]
     a, b = seen
-    return {
+    scores = {
         "toward": (a.toward, b.toward),
         "nearest": (a.nearest, b.nearest),
         "mean distance": (a.distance, b.distance),
-        "mean trajectory": discriminant(a.mean, b.mean),
+        "moments": discriminant(a.moments, b.moments),
         "weights": discriminant(a.weights, b.weights),
     }
+    return scores | ({"critic": (a.critic, b.critic)} if config.scheme == "critic" else {})
 
 
 def _world(records: Tensor, setting: Setting, config: TinyGan, models: int, seed: int, name: str) -> Seen:
@@ -131,13 +136,17 @@ def _read(done: Training, canary: Tensor) -> Seen:
     samples = done.samples(RELEASED)
     distance = (samples - canary).square().sum(2).sqrt()
     mean = samples.mean(1)
+    centred = samples - mean[:, None]
+    row, column = torch.triu_indices(samples.shape[2], samples.shape[2])
+    second = torch.bmm(centred.transpose(1, 2), centred)[:, row, column] / RELEASED
     covered = [done.generator, done.critic] if done.config.scheme == "critic" else [done.generator]
     found = (
         mean @ (canary / canary.norm()),
         -distance.min(1).values,
         -distance.mean(1),
-        mean,
+        torch.cat([mean, second], dim=1),
         torch.cat(covered, dim=1),
+        done.judged(canary[None]).mean(1) - done.judged(samples).mean(1),
     )
     return Seen(*(x.double().numpy() for x in found))
 

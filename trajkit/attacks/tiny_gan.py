@@ -46,7 +46,7 @@ class TinyGan(MethodConfig):
     clip: float = Field(0.1, gt=0)
     weight_clip: float = Field(0.1, gt=0)
     penalty: float = Field(0.0, ge=0)
-    generator_rate: float = Field(1e-3, gt=0)
+    generator_rate: float = Field(2e-3, gt=0)
     critic_rate: float = Field(2e-3, gt=0)
 
     def mechanism(self, n: int) -> DpSgd:
@@ -186,6 +186,10 @@ class Training:
     def samples(self, n: int) -> Tensor:
         """``n`` released records of each model, [models, n, size]."""
         return self.g.forward(self.generator, self._latent(n))[-1]
+
+    def judged(self, rows: Tensor) -> Tensor:
+        """What each critic says of ``rows`` [n, size] or [models, n, size]; [models, n]."""
+        return self.d.forward(self.critic, rows.expand(self.models, *rows.shape[-2:]))[-1][..., 0]
 
     def _latent(self, n: int) -> Tensor:
         return torch.randn(self.models, n, self.config.latent, generator=self.random)
