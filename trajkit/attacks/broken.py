@@ -30,7 +30,7 @@ from trajkit.classical.tree_noise import LevelNoise
 from trajkit.deep.train_settings import TrainSettings
 from trajkit.deep.trainer import Trainer
 from trajkit.errors import ParameterError
-from trajkit.privacy.accountants import pld_epsilon
+from trajkit.privacy.accounting import epsilon_of
 from trajkit.privacy.ledger import DpSgd
 from trajkit.privacy.mechanisms import Geometric
 from trajkit.seeds import child_seed, rng
@@ -38,7 +38,7 @@ from trajkit.seeds import child_seed, rng
 SOUND = "sound"
 FLAWS = ("noise halved", "clipping off", "shuffled", "empty batches skipped")
 CLIP, CANARY = 1.0, 1000.0
-LEVEL, DELTA = 0.95, 1e-5
+LEVEL, DELTA, UNIT = 0.95, 1e-5, "trajectory"
 
 
 class _Linear:
@@ -165,30 +165,30 @@ class _Game:
 
 UPDATES, SUMS = "whether an update was made", "largest noisy sum along the canary"
 GAMES = {
-    "gradient": _Game(torch.tensor([[0.0, 1.0]] * 4), torch.tensor([CANARY, 0.0]), 0.5, 2.0, 1, SUMS),
+    "gradient": _Game(torch.tensor([[0.0, 1.0]] * 4), torch.tensor([CANARY, 0.0]), 0.5, 1.0, 1, SUMS),
     "updates": _Game(torch.tensor([[0.0, 1.0]]), torch.tensor([1.0, 0.0]), 0.3, 20.0, 1, UPDATES),
     "epoch": _Game(torch.tensor([[-1.0, 0.0]] * 9), torch.tensor([1.0, 0.0]), 0.1, 0.8, 10, SUMS),
 }
 
 
-def game(test: str, flaw: str, *, releases: int, seed: int, level: float = LEVEL, placebo: bool = False) -> Verdict:
-    """Play ``test``, one of `GAMES`, on the trainer with ``flaw`` (or `SOUND`): ``releases`` in each world, against the accountant's curve.
+def game(test: str, flaw: str, *, steps: int, seed: int, level: float = LEVEL, placebo: bool = False) -> Verdict:
+    """Play ``test``, one of `GAMES`, on the trainer with ``flaw`` (or `SOUND`): ``steps`` in each world, against the accountant's curve.
 
     With ``placebo`` the canary is in neither world. Raises ParameterError for an unknown test or flaw.
     """
     if test not in GAMES:
         raise ParameterError(f"test = {test!r}: use one of {', '.join(GAMES)}")
     started, g = time.monotonic(), GAMES[test]
-    worlds = [
-        g.scores(flaw, releases, name == "with" and not placebo, child_seed(seed, "attack", "broken", test, flaw, name))
-        for name in ("with", "without")
-    ]
-    claimed = pld_epsilon(g.claim, DELTA, "add-remove")
-    found = audit(
-        {g.seen: tuple(worlds)}, delta=DELTA, level=level, curve=Curve.of_dp_sgd(g.claim, largest=2 * claimed)
-    )  # type: ignore[dict-item]
+    releases = steps // g.steps
+    scores = {
+        name: g.scores(flaw, releases, canary, child_seed(seed, "attack", "broken", test, flaw, name))
+        for name, canary in (("with", not placebo), ("without", False))
+    }
+    claim = epsilon_of(g.claim, delta=DELTA, unit=UNIT).epsilon
+    curve = Curve.of_dp_sgd(g.claim, largest=2 * claim)
+    found = audit({g.seen: (scores["with"], scores["without"])}, delta=DELTA, level=level, curve=curve)
     seconds = time.monotonic() - started
-    return judged(found, subject=f"DP-SGD, {flaw}", test=test, claimed_epsilon=claimed, seconds=seconds)
+    return judged(found, subject=f"DP-SGD, {flaw}", test=test, claimed_epsilon=claim, seconds=seconds)
 
 
 def step_count(flaw: str, *, seed: int, steps: int = 200) -> Verdict:
@@ -197,11 +197,11 @@ def step_count(flaw: str, *, seed: int, steps: int = 200) -> Verdict:
     A plain check, with no chance of a false alarm; it needs the training, not the release.
     """
     started, g = time.monotonic(), GAMES["updates"]
-    done = Subject(g.others, replace(g.settings(steps)), flaw=flaw, seed=child_seed(seed, "attack", "steps", flaw))
+    done = Subject(g.others, g.settings(steps), flaw=flaw, seed=child_seed(seed, "attack", "steps", flaw))
     done.run()
     made, accounted = len(done.sums), done.ledger["steps"]
     by = ("count",) if made != accounted else ()
-    claimed = pld_epsilon(DpSgd(g.sample_rate, g.noise_multiplier, steps), DELTA, "add-remove")
+    claimed = epsilon_of(replace(g.claim, steps=steps), delta=DELTA, unit=UNIT).epsilon
     tried = f"{made} updates made, {accounted} accounted for"
     seconds = time.monotonic() - started
     return Verdict(f"DP-SGD, {flaw}", "steps", claimed, DELTA, None, None, None, by, tried, 1, 1.0, seconds)
@@ -251,9 +251,9 @@ def _support(held: LevelNoise, visited: np.ndarray, *, kept_always: bool) -> np.
     return np.concatenate([kept, more])
 
 
-def table(*, releases: int, seed: int) -> tuple[Verdict, ...]:
-    """Every subject before every test that applies to it: what was caught, and what each test misses."""
+def table(*, steps: int, releases: int, seed: int) -> tuple[Verdict, ...]:
+    """``steps`` for each game, ``releases`` of the counts. Every subject before every test that applies to it: what was caught, and what each test misses."""
     subjects = (SOUND, *FLAWS)
-    found = [game(test, flaw, releases=releases, seed=seed) for test in GAMES for flaw in subjects]
+    found = [game(test, flaw, steps=steps, seed=seed) for test in GAMES for flaw in subjects]
     found += [step_count(flaw, seed=seed) for flaw in subjects]
     return (*found, *(support(broken=broken, releases=releases, seed=seed) for broken in (False, True)))

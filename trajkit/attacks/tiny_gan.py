@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
+from trajkit.errors import ParameterError
 from trajkit.methods import MethodConfig
 from trajkit.privacy.ledger import DpSgd
 
@@ -48,6 +49,11 @@ class TinyGan(MethodConfig):
     penalty: float = Field(0.0, ge=0)
     generator_rate: float = Field(2e-3, gt=0)
     critic_rate: float = Field(2e-3, gt=0)
+
+    def model_post_init(self, context: Any) -> None:
+        """Raise ParameterError for a penalty in the scheme "critic", whose clipping would have to cover it."""
+        if self.penalty and self.scheme == "critic":
+            raise ParameterError("penalty: the critic is clipped record by record without one here; set penalty to 0")
 
     def mechanism(self, n: int) -> DpSgd:
         """What is claimed on ``n`` records: Poisson at batch / n, one step for every noisy update."""
