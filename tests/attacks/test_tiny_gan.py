@@ -9,11 +9,23 @@ from torch import Tensor
 from torch.func import grad, vmap
 
 from tests.toys import META, walks
-from trajkit.attacks.audit_bounds import audit
+from trajkit.attacks.audit_bounds import audit, one_run_epsilon
 from trajkit.attacks.gan_audit import audit_tiny, noise_for
-from trajkit.attacks.tiny_game import Setting, corner, crafted, discriminant, natural, play, rows_of, zigzag
+from trajkit.attacks.tiny_game import (
+    BLACK_BOX,
+    Setting,
+    corner,
+    crafted,
+    discriminant,
+    natural,
+    one_run,
+    play,
+    rows_of,
+    zigzag,
+)
 from trajkit.attacks.tiny_gan import Layers, TinyGan, Training, clipped
 from trajkit.attacks.verdict import Verdict
+from trajkit.datasets.city import simulate
 from trajkit.datasets.samples import paths
 from trajkit.errors import ParameterError
 from trajkit.privacy.ledger import DpSgd
@@ -107,6 +119,7 @@ def test_the_claim_of_noise_on_the_generator_falls() -> None:
     leaks = audit_tiny(setting, config, delta=DELTA, models=250, seed=1)
     assert leaks.epsilon_lower is not None and leaks.epsilon_lower > 1 >= leaks.claimed_epsilon
     assert leaks.by == ("epsilon", "curve")
+    assert leaks.epsilon_by(BLACK_BOX) > 1
     assert "Bonferroni over 5 scores" in leaks.tried
 
 
@@ -146,6 +159,26 @@ def test_natural_trips_with_a_public_start_leak() -> None:
     setting, config = _trips("generator", 1.0)
     found = audit_tiny(setting, config, delta=DELTA, models=250, seed=1)
     assert "curve" in found.by and found.best_auc is not None and found.best_auc > 0.7
+
+
+def test_one_run_with_many_canaries_refutes_the_one_and_not_the_other() -> None:
+    found = {}
+    for scheme in ("generator", "critic"):
+        config = TinyGan(scheme=scheme, noise_multiplier=_noise(1.0))
+        canaries, guesses, right = one_run(config, n=N, runs=20, seed=1)
+        assert (canaries, guesses) == (320, 160)
+        found[scheme] = one_run_epsilon(canaries=canaries, guesses=guesses, right=right, delta=DELTA)
+    assert found["critic"] <= 1 < found["generator"]
+
+
+@pytest.mark.slow
+def test_city_trips_with_a_public_start_break_the_claim_black_box() -> None:
+    trips = simulate(people=400, days=2, seed=3, workers=1).trajectories
+    config = TinyGan(scheme="generator", noise_multiplier=_noise(1.0))
+    rows = rows_of(trips, config.size // 2)[np.random.default_rng(1).permutation(len(trips))]
+    setting = natural(rows[:N], rows[N:], config, canary=corner(16), seed=1, pretrained=True)
+    found = audit_tiny(setting, config, delta=DELTA, models=1000, seed=1)
+    assert found.epsilon_by(BLACK_BOX) > 1 >= found.claimed_epsilon
 
 
 def test_settings() -> None:

@@ -18,11 +18,12 @@ from torch import Tensor
 from trajkit.attacks.tiny_gan import TinyGan, Training
 from trajkit.errors import ParameterError
 from trajkit.preprocess import to_fixed_length
-from trajkit.seeds import child_seed
+from trajkit.seeds import child_seed, rng
 from trajkit.trajectories import Trajectories
 
 BLOCK = 250  # models that are trained together: their arrays stay in the cache
 RELEASED = 1000  # trajectories that each model releases; free, as a promise covers the model
+BLACK_BOX = ("toward", "nearest", "mean distance", "moments")
 SHRINKAGE = 0.2  # of the discriminant's covariance towards its mean variance
 PUBLIC = {"noise_multiplier": 0.0, "steps": 3000, "batch": 64, "generator_rate": 1e-3, "critic_rate": 2e-3}
 
@@ -149,6 +150,32 @@ def _read(done: Training, canary: Tensor) -> Seen:
         done.judged(canary[None]).mean(1) - done.judged(samples).mean(1),
     )
     return Seen(*(x.double().numpy() for x in found))
+
+
+def one_run(config: TinyGan, *, n: int, runs: int, seed: int) -> tuple[int, int, int]:
+    """Canaries, guesses and right ones of ``runs`` independent trainings, pooled, for `audit_bounds.one_run_epsilon`.
+
+    The data of `crafted`, and in each training every one of ``config.size`` canaries by a fair coin: number j keeps to the end of
+    axis j. Those of the largest and of the smallest quarter of the mean released coordinates are guessed to be in, or out.
+    """
+    m = config.size
+    records = torch.cat([torch.zeros(n, m), torch.eye(m)])
+    coins = torch.from_numpy(rng(seed, "attack", "canaries").random((runs, m)) < 0.5)
+    members = torch.cat([torch.ones(runs, n, dtype=torch.bool), coins], dim=1)
+    base = crafted(config, n=n)
+    block = Training(
+        config,
+        records,
+        rate=config.batch / n,
+        models=runs,
+        seed=child_seed(seed, "attack", "one run"),
+        start=base.start,
+        members=members,
+    )
+    order = block.run().samples(RELEASED).mean(1).argsort(dim=1)
+    k = m // 4
+    right = coins.gather(1, order[:, -k:]).sum() + (~coins.gather(1, order[:, :k])).sum()
+    return runs * m, runs * 2 * k, int(right)
 
 
 def discriminant(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

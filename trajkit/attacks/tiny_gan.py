@@ -158,6 +158,7 @@ class Adam:
 class Training:
     """``models`` trainings of ``config`` on ``records`` [n, size]; ``rate`` is the accounted probability of a draw.
 
+    ``members`` [models, n]: 1 or 0, whether a record is in the data of a model (None: all are in all).
     ``start``: weights (generator, critic), each [n_weights], of public origin to start from; a None is drawn afresh for every model.
     After `run`, ``generator`` and ``critic`` hold the weights [models, n_weights].
     """
@@ -171,8 +172,9 @@ class Training:
         models: int,
         seed: int,
         start: tuple[Tensor | None, Tensor | None] = (None, None),
+        members: Tensor | None = None,
     ) -> None:
-        self.config, self.records, self.rate, self.models = config, records, rate, models
+        self.config, self.records, self.rate, self.models, self.members = config, records, rate, models, members
         self.random = torch.Generator().manual_seed(seed)
         self.g, self.d = config.generator, config.critic
         self.generator, self.critic = (
@@ -203,6 +205,8 @@ class Training:
     def drawn(self) -> tuple[Tensor, Tensor]:
         """Poisson draws of each model: records [M, most, size] and 1 or 0 [M, most], whether a row was drawn."""
         mask = torch.rand(self.models, len(self.records), generator=self.random) < self.rate
+        if self.members is not None:
+            mask &= self.members
         most = max(1, int(mask.sum(1).max()))
         counts, index = mask.float().topk(most, dim=1)
         return self.records[index], counts

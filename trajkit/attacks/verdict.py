@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from trajkit.attacks.audit_bounds import Audit
+from trajkit.attacks.audit_bounds import Audit, ScoreAudit
 
 CONTRADICTED, NOT_CONTRADICTED = "contradicted", "not contradicted"
 
@@ -23,6 +24,7 @@ class Verdict:
     trials             releases in each world
     level              confidence of a contradiction
     seconds            what it took; no part of comparisons
+    scores             each score's own bounds, which hold together with all others: pick from them freely
     """
 
     subject: str
@@ -37,6 +39,11 @@ class Verdict:
     trials: int
     level: float
     seconds: float = field(compare=False)
+    scores: tuple[ScoreAudit, ...] = ()
+
+    def epsilon_by(self, names: Iterable[str]) -> float:
+        """The largest lower bound on epsilon that the scores ``names`` alone show, e.g. `tiny_game.BLACK_BOX`; corrected for all."""
+        return max(s.epsilon for s in self.scores if s.score in set(names))
 
     @property
     def contradicted(self) -> bool:
@@ -67,4 +74,5 @@ def judged(found: Audit, *, subject: str, test: str, claimed_epsilon: float, sec
         found.trials,
         found.level,
         seconds,
+        found.by_score,
     )
