@@ -25,7 +25,7 @@ BLOCK = 250  # models that are trained together: their arrays stay in the cache
 RELEASED = 1000  # trajectories that each model releases; free, as a promise covers the model
 BLACK_BOX = ("toward", "nearest", "mean distance", "moments")
 SHRINKAGE = 0.2  # of the discriminant's covariance towards its mean variance
-PUBLIC = {"noise_multiplier": 0.0, "steps": 3000, "batch": 64, "generator_rate": 1e-3, "critic_rate": 2e-3}
+PUBLIC = {"noise_multiplier": 0.0, "steps": 8000, "batch": 64, "generator_rate": 3e-4, "critic_rate": 1e-3}
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,22 @@ def rows_of(trajs: Trajectories, points: int) -> Tensor:
     return torch.from_numpy(unit.reshape(len(trajs), -1)).float()
 
 
-def natural(
-    private: Tensor, public: Tensor, config: TinyGan, *, canary: Tensor, seed: int, pretrained: bool
-) -> Setting:
-    """Trips as `rows_of` makes them; with ``pretrained`` both networks start from a training on ``public`` trips, without noise."""
-    if not pretrained:
-        return Setting("natural, from scratch", private, canary)
+def pretrain(public: Tensor, config: TinyGan, *, seed: int) -> tuple[Tensor, Tensor]:
+    """Weights (generator, critic) for `Setting.start` from a training on ``public`` trips [m, size] that nobody protects, without noise.
+
+    It is long: the better the generator fits the bulk, the more of the critic's signal is the odd record.
+    """
     plain = config.model_copy(update=PUBLIC)
     rate = min(1.0, plain.batch / len(public))
     done = Training(plain, public, rate=rate, models=1, seed=child_seed(seed, "init", "public")).run()
-    return Setting("natural, publicly pre-trained", private, canary, (done.generator[0], done.critic[0]))
+    return done.generator[0], done.critic[0]
+
+
+def natural(private: Tensor, *, canary: Tensor, start: tuple[Tensor, Tensor] | None) -> Setting:
+    """Trips as `rows_of` makes them; both networks start from `pretrain`, or (None) from scratch. ``private`` and public trips are others'."""
+    if start is None:
+        return Setting("natural, from scratch", private, canary)
+    return Setting("natural, publicly pre-trained", private, canary, start)
 
 
 def corner(size: int) -> Tensor:
