@@ -167,7 +167,7 @@ UPDATES, SUMS = "whether an update was made", "largest noisy sum along the canar
 GAMES = {
     "gradient": _Game(torch.tensor([[0.0, 1.0]] * 4), torch.tensor([CANARY, 0.0]), 0.5, 1.0, 1, SUMS),
     "updates": _Game(torch.tensor([[0.0, 1.0]]), torch.tensor([1.0, 0.0]), 0.3, 20.0, 1, UPDATES),
-    "epoch": _Game(torch.tensor([[-1.0, 0.0]] * 9), torch.tensor([1.0, 0.0]), 0.1, 0.8, 10, SUMS),
+    "epoch": _Game(torch.tensor([[-1.0, 0.0]] * 9), torch.tensor([1.0, 0.0]), 0.1, 0.5, 10, SUMS),
 }
 
 
