@@ -8,6 +8,7 @@ may do better.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,20 @@ from trajkit.privacy.release_checks import check_spent_delta
 
 MAX_THRESHOLDS = 2000
 LEAST_SCORES = 4
+
+# (lower bounds of a yes in the positive world, upper bounds in the other) -> what a test with these rates is worth
+Worth = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class ThresholdTest:
+    """A test that was chosen on one half of the scores and counted on the other; fields as those of `AuditBound`."""
+
+    threshold: float
+    above: bool
+    positive: str
+    true_positive_lower: float
+    false_positive_upper: float
 
 
 @dataclass(frozen=True)
@@ -67,25 +82,40 @@ def epsilon_lower_bound(scores_a: Any, scores_b: Any, *, delta: float, level: fl
     not depend on their values. Raises ParameterError for fewer than 4 scores, another shape or scores that are not finite.
     """
     check_spent_delta(delta)
+    test = threshold_test(scores_a, scores_b, level=level, worth=lambda hit, alarm: log_ratio(hit, alarm, delta))
+    lower, upper = test.true_positive_lower, test.false_positive_upper
+    epsilon = max(0.0, float(log_ratio(lower, upper, delta)))
+    return AuditBound(epsilon, test.threshold, test.above, test.positive, lower, upper, delta, level)
+
+
+def log_ratio(hit: Any, alarm: Any, delta: float) -> Any:
+    """ln((hit - delta) / alarm): the epsilon below which no release lets a set have these two probabilities; may be negative."""
+    return np.log(np.maximum(np.asarray(hit) - delta, 1e-300) / alarm)
+
+
+def threshold_test(scores_a: Any, scores_b: Any, *, level: float, worth: Worth) -> ThresholdTest:
+    """The test that is worth most on the first half of the scores, with its two rates bounded on the second, together at ``level``.
+
+    Errors as those of `epsilon_lower_bound`.
+    """
     _check_level(level)
     (pick_a, count_a), (pick_b, count_b) = _halves(scores_a, "scores_a"), _halves(scores_b, "scores_b")
     each = 1 - (1 - level) / 2
     candidates = _candidates(np.concatenate([pick_a, pick_b]))
     choices = [(above, positive) for above in (True, False) for positive in ("a", "b")]
 
-    def bounds(a: np.ndarray, b: np.ndarray, thresholds: np.ndarray, above: bool, positive: str) -> list[np.ndarray]:
+    def rates(a: np.ndarray, b: np.ndarray, thresholds: np.ndarray, above: bool, positive: str) -> tuple[Any, Any]:
         yes, no = (a, b) if positive == "a" else (b, a)
         hits, alarms = _count(yes, thresholds, above), _count(no, thresholds, above)
         lower = clopper_pearson(hits, len(yes), level=each, side="lower")
-        upper = clopper_pearson(alarms, len(no), level=each, side="upper")
-        return [np.log(np.maximum(lower - delta, 1e-300) / upper), lower, upper]
+        return lower, clopper_pearson(alarms, len(no), level=each, side="upper")
 
-    scored = [bounds(pick_a, pick_b, candidates, *choice)[0] for choice in choices]
+    scored = [worth(*rates(pick_a, pick_b, candidates, *choice)) for choice in choices]
     best, place = np.unravel_index(int(np.argmax(scored)), (len(choices), len(candidates)))
     above, positive = choices[best]
     threshold = candidates[place : place + 1]
-    epsilon, lower, upper = (float(x[0]) for x in bounds(count_a, count_b, threshold, above, positive))
-    return AuditBound(max(0.0, epsilon), float(threshold[0]), above, positive, lower, upper, delta, level)
+    lower, upper = (float(x[0]) for x in rates(count_a, count_b, threshold, above, positive))
+    return ThresholdTest(float(threshold[0]), above, positive, lower, upper)
 
 
 def _halves(scores: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
