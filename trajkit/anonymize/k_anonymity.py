@@ -102,6 +102,14 @@ def _report(train: Trajectories, c: KAnonymityConfig, found: Found) -> dict[str,
         )
     if train.t is None and any(m is not None for m in c.minutes):
         notes.append("the set has no times: only settings without time were tried")
+    if c.count == "user" and len(train) > 1 and len(np.unique(train.user)) == len(train):
+        notes.append(
+            "every trajectory has a user of its own: if they are not people, k counts trajectories and protects no person"
+        )
+    if not len(found.groups.of):
+        notes.append(
+            f"nothing can be released: in no setting are {c.k} of them alike, so allow coarser cells and bins, or a lower k"
+        )
     return {
         "setting": {**found.setting.named(), "of": c.of, "suppress": c.suppress},
         "rule": f"finest setting that suppresses at most {c.suppression_budget:.0%} of the {judged}; finest: {RULES[c.order]}",

@@ -259,6 +259,11 @@ class _Held:
         timed = not settings.space_only
         if timed and not (self.timed and released.t is not None):
             raise ParameterError("linkage at times needs times on both sides: set space_only to true")
+        if timed and self.t.size and (self.t.max() < released.t.min() or self.t.min() > released.t.max()):  # type: ignore[union-attr]
+            raise ParameterError(
+                "the known points and the release share no moment, so times would decide everything: a release on a public day needs raw times "
+                "on the same clock (anonymize.clock.compared_times of both), or set space_only to true"
+            )
         rule = Rule(settings.distance == "max", timed, settings.speed_mps)
         none = np.zeros(0, dtype=np.int64)
         nobody = (np.zeros(len(rows) + 1, dtype=np.int64), none, np.zeros(len(released) + 1, dtype=np.int64), none)
