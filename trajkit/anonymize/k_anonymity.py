@@ -16,11 +16,11 @@ from trajkit.anonymize.anonymizer import WHO, Anonymizer, all_of_them, persons, 
 from trajkit.anonymize.emission import midnight, places, smallest_class, times
 from trajkit.anonymize.quad_cells import ASSUMPTION
 from trajkit.anonymize.search import RULES, Found, KAnonymityConfig, search
-from trajkit.anonymize.signatures import rows_of
 from trajkit.anonymize.suppression import missing
 from trajkit.baselines import public_meta
 from trajkit.methods import fitted_attribute
 from trajkit.privacy.guarantee import Guarantee
+from trajkit.ragged import ragged_rows
 from trajkit.release import HIDDEN, Release
 from trajkit.trajectories import Meta, Trajectories
 
@@ -79,7 +79,7 @@ class KAnonymity(Anonymizer):
         """
         all_of_them(n)
         model: KAnonymityModel = fitted_attribute(self, "model_")
-        rows, offsets = rows_of(model.offsets, model.of)
+        rows, offsets = ragged_rows(model.offsets, model.of)
         t = None if model.t is None else model.t[rows]
         out, private_map = published(model.lonlat[rows], offsets, t, model.of, meta=model.meta, seed=seed)
         self.origin_ = self.source_[model.origin[private_map]]
