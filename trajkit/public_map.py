@@ -15,8 +15,9 @@ import numpy as np
 from trajkit import geo
 from trajkit.errors import DataContractError, ParameterError
 from trajkit.map_files import read_network
+from trajkit.ragged import ragged_rows
 from trajkit.roads import DEFAULT_SPEED_MPS, RoadNetwork
-from trajkit.routing import ragged_rows, strong_part
+from trajkit.routing import strong_part
 from trajkit.trajectories import concatenate_offsets
 
 MOST_NODES = 2_000_000

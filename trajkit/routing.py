@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
 from trajkit.errors import DataContractError, ParameterError
+from trajkit.ragged import ragged_rows
 from trajkit.roads import RoadNetwork
 from trajkit.trajectories import concatenate_offsets
 
@@ -202,13 +203,6 @@ class Router:
             edges = _hops(before, local, target[a:b], concatenate_offsets(counts), graph.indptr, graph.indices, edge_of)
             pieces.append((distance[local, target[a:b]], counts, edges))
         return pieces
-
-
-def ragged_rows(offsets: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (int64 [N], offsets int64 [r + 1]): the entries of the rows ``index`` [r] of a ragged array, and where each row begins."""
-    counts = offsets[index + 1] - offsets[index]
-    begin = concatenate_offsets(counts)
-    return np.repeat(offsets[index] - begin[:-1], counts) + np.arange(begin[-1]), begin
 
 
 def strong_part(edge_nodes: np.ndarray, nodes: int) -> np.ndarray:

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from trajkit import geo
 from trajkit.errors import DataContractError, MissingDataError, ParameterError
 from trajkit.geo import Box
+from trajkit.ragged import concatenate_offsets, ragged_rows
 
 META_KEY = b"trajkit"
 
@@ -124,9 +125,7 @@ class Trajectories:
         """Return the trajectories at ``index`` (int or bool array over trajectories), in that order."""
         index = np.asarray(index)
         index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
-        lengths = self.lengths[index]
-        offsets = concatenate_offsets(lengths)
-        points = np.repeat(self.offsets[index] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        points, offsets = ragged_rows(self.offsets, index)
         return replace(
             self,
             lonlat=self.lonlat[points],
@@ -350,8 +349,3 @@ def make(
         traj_ids=np.array(ids or [f"t{i}" for i in range(len(paths))], dtype=str),
         meta=meta,
     )
-
-
-def concatenate_offsets(lengths: np.ndarray) -> np.ndarray:
-    """Return int64 offsets [n + 1] for the given lengths [n]."""
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -52,7 +52,7 @@ along = text.frontier_table(study)
 display(frontier.frontier(along) if len(along) else NOTHING)
 
 # %% [markdown]
-# *Left is useful, low is safe.* The height is what one attack by four known points achieves, and **no epsilon**: a release with a DP promise
+# *Where it is drawn, left is useful and low is safe.* The height is what one attack by four known points achieves, and **no epsilon**: a release with a DP promise
 # keeps it against every attack, an anonymous one against those that its definition names.
 
 # %%
@@ -108,8 +108,9 @@ tidy(risk.drop(columns=["cell", "kind"])) if len(risk) else NOTHING
 # %% [markdown]
 # ### Two releases of the same people
 #
-# The training set cut at its median start, each half k-anonymous by itself. The adversary knows some points of the target in each half. Names
-# that persist join the two, and what k-anonymity promises for one release is gone; with names drawn afresh there is nothing to join.
+# The training set cut at its median start, each half k-anonymous by itself (k = 5, squares of 2 km, no times). The adversary knows some
+# points of the target in each half. 1 / k bounds what he finds in one release; where names persist he joins the two, and nothing bounds that.
+# With names drawn afresh there is nothing to join.
 
 # %%
 joined = two_releases(study)

@@ -20,8 +20,9 @@ from trajkit.anonymize.signatures import (
     signatures,
 )
 from trajkit.anonymize.tessellation import SquareCells, Tessellation
-from trajkit.anonymize.time_bins import DAY_MS, TimeBins
+from trajkit.anonymize.time_bins import TimeBins
 from trajkit.errors import DataContractError, ParameterError
+from trajkit.local_time import DAY_MS
 from trajkit.trajectories import Trajectories, make
 
 LISBON_CHANGES = ("2013-03-31T01:00", "2013-10-27T01:00")

@@ -9,7 +9,6 @@ import numpy as np
 
 from trajkit.anonymize.signatures import Signatures
 from trajkit.attacks.origin import Origin
-from trajkit.attacks.records import at_each
 
 Label = tuple[int, int]
 
@@ -47,7 +46,7 @@ def anonymous(raw: Signatures, user: np.ndarray, k: int) -> tuple[Signatures, Or
     for path, u in zip(lists(raw), user, strict=True):
         who[tuple(path)].add(u)
     kept = np.array([i for i, path in enumerate(lists(raw)) if len(who[tuple(path)]) >= k], dtype=np.int64)
-    return at_each(raw, kept), Origin.one_each(kept)
+    return raw.take(kept), Origin.one_each(kept)
 
 
 def record_sets(labels: Signatures, group: np.ndarray) -> dict[int, set[Label]]:

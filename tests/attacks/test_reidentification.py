@@ -17,7 +17,6 @@ from trajkit.anonymize.tessellation import SquareCells
 from trajkit.anonymize.time_bins import TimeBins
 from trajkit.attacks.knowledge import believed, known_labels
 from trajkit.attacks.origin import Origin
-from trajkit.attacks.records import at_each
 from trajkit.attacks.reidentification import KnownElsewhere, Reidentification, reidentification
 from trajkit.errors import ParameterError
 from trajkit.geo import unproject
@@ -32,7 +31,7 @@ def test_the_reference_values(shared) -> None:  # type: ignore[no-untyped-def]
     raw = labels_of(*([(ord(text[0]), int(text[1:])) for text in row["signature"]] for row in rows))
     kept = np.flatnonzero(["|".join(row["signature"]) in expected["released_by_user_count"] for row in rows])
     found = reidentification(
-        raw, np.array([row["user"] for row in rows]), at_each(raw, kept), Origin.one_each(kept),
+        raw, np.array([row["user"] for row in rows]), raw.take(kept), Origin.one_each(kept),
         seed=0, p=(1, 2, 3), exact=True, target="trajectory", k=case["inputs"]["k"],
     )  # fmt: skip
     assert 1 - len(kept) / len(rows) == expected["suppressed_fraction_by_user_count"]
@@ -64,7 +63,7 @@ def test_finds_every_target_in_an_unprotected_release() -> None:
     rng = np.random.default_rng(0)
     raw = labels_of(*([(c, 0) for c in rng.permutation(20)[:4].tolist()] + [(100 + u, 0)] for u in range(200)))
     order = rng.permutation(200)
-    found = reidentification(raw, np.arange(200), at_each(raw, order), Origin.one_each(order), seed=0, p=(1, 5))
+    found = reidentification(raw, np.arange(200), raw.take(order), Origin.one_each(order), seed=0, p=(1, 5))
     assert found.by_p[1].success == 1.0 and found.by_p[1].certain == 1.0 and found.by_p[1].suppressed == 0
     assert found.by_p[1].persons_matching == (1.0,) * 5
     assert found.by_p[0].success < 1.0 and found.baseline == 1 / 200

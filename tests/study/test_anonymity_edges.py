@@ -12,6 +12,9 @@ import pytest
 from toys import META, walks
 
 from trajkit.anonymize.tessellation import SquareCells
+from trajkit.attacks.nearest_neighbour import nearest_linkage
+from trajkit.attacks.origin import Origin
+from trajkit.errors import ParameterError
 from trajkit.geo import Box, project, unproject
 from trajkit.methods import make_method
 from trajkit.metrics.silence import od_by_hour, uncovered
@@ -112,7 +115,7 @@ def _linked(named: float) -> pd.DataFrame:
 
 
 def test_a_broken_bound_is_said() -> None:
-    assert "0.150, where 1/k is 0.200; in no other does he come nearer" in anonymity_text._bounds_in_words(
+    assert "0.150, where 1/k is 0.200; in no other of these does he come nearer" in anonymity_text._bounds_in_words(
         _linked(0.15)
     )
     assert "breaks its promise" in anonymity_text._bounds_in_words(_linked(0.3))
@@ -124,3 +127,35 @@ def test_what_is_not_usable_is_told_from_what_is_not_measured() -> None:
     none = {decisions.DP: None, decisions.ANONYMOUS: None}
     assert "no release with a promise was measured" in decisions._taken(errors, none, {})
     assert "closer to no information" in decisions._taken(errors, {**none, decisions.DP: "privtrace-private"}, {})
+
+
+def test_a_metric_without_a_scale_leaves_the_figure_out_and_not_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a small set real data can score no better than no information: then SWD has no rescaled value, and no column."""
+    row = {"cell": "real", "release": "real trajectories", "kind": "none", "fields": risk.SPACE, "auc": 0.9}
+    monkeypatch.setattr(anonymity_text, "risk_table", lambda _: pd.DataFrame([row]))
+    monkeypatch.setattr(anonymity_text, "errors_by_cell", lambda _: pd.DataFrame({"JSD": [0.0]}, index=["real"]))
+    assert not len(anonymity_text.frontier_table(SimpleNamespace()))  # type: ignore[arg-type]
+
+
+def test_times_on_another_day_are_no_proof_of_safety() -> None:
+    trips_ = people(walks(12, 6, seed=0), "m", 2, timed=True)
+    later = replace(trips_, t=trips_.t + 86_400_000 * 4000)  # type: ignore[operator]
+    origin = Origin.one_each(np.arange(len(trips_)))
+    with pytest.raises(ParameterError, match="share no moment"):
+        nearest_linkage(trips_, later, origin, seed=0)
+    assert nearest_linkage(trips_, later, origin, seed=0, space_only=True).by_p[0].success > 0
+
+
+def test_a_release_says_when_ids_may_be_no_people_and_when_nothing_is_left() -> None:
+    alone = people(walks(30, 6, seed=0), "m")
+    notes = make_method("k_anonymity", k=5, minutes=(None,)).fit(alone, seed=0).release(None, seed=0).report["notes"]
+    assert any("a user of its own" in n for n in notes)
+    assert any(
+        "nothing can be released" in n
+        for n in make_method("k_anonymity", k=1000, minutes=(None,))
+        .fit(alone, seed=0)
+        .release(None, seed=0)
+        .report["notes"]
+    )
+    with pytest.raises(ParameterError, match="gap_s and stays cannot be used"):
+        make_method("k_anonymity", gap_s=60.0).fit(alone, seed=0)

@@ -64,6 +64,10 @@ class Anonymizer:
         """
         c: AnonymizerConfig = self.config
         trajs, self.source_, self.steps_ = train.check(), np.arange(len(train)), []
+        if trajs.t is None and (c.gap_s is not None or c.stays != "keep"):
+            raise ParameterError(
+                f"{trajs.meta.dataset} has no times, so gap_s and stays cannot be used: leave both out"
+            )
         steps: list[Callable[[Trajectories], tuple[Trajectories, DropReport]]] = []
         if c.gap_s is not None:
             steps.append(partial(split_at_gaps, gap_s=c.gap_s))

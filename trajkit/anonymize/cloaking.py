@@ -29,9 +29,11 @@ from trajkit.anonymize.cloak_regions import (
 from trajkit.anonymize.cloaking_report import figures, guarantee, sizes
 from trajkit.anonymize.clock import PublicDay, compared_times, released_times
 from trajkit.anonymize.tessellation import SquareCells
+from trajkit.anonymize.time_bins import divides_a_day
 from trajkit.errors import ParameterError, PrivacyAccountingError
 from trajkit.geo import unproject
 from trajkit.methods import fitted_attribute
+from trajkit.ragged import ragged_rows
 from trajkit.release import HIDDEN, Release
 from trajkit.trajectories import Trajectories, concatenate_offsets
 
@@ -68,7 +70,7 @@ class CloakingConfig(AnonymizerConfig):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.minutes is not None and DAY % self.minutes:
+        if self.minutes is not None and not divides_a_day(self.minutes):
             raise ValueError(
                 f"time bins of {self.minutes} min do not divide a day: use 15, 30, 60, 120 …, 1440, or null"
             )
@@ -143,9 +145,7 @@ class Cloaking(Anonymizer):
             t = released_times(spread_times(bins * width, (bins + 1) * width, offsets), c.of, c.day, meta.tz)
         lonlat = unproject(centres(ladder, rung, cell), meta.crs)
         out, order = published(lonlat, offsets, t, np.arange(len(alive)), meta=meta, seed=seed)
-        points = np.repeat(offsets[:-1][order], lengths[order]) + (
-            np.arange(offsets[-1]) - np.repeat(concatenate_offsets(lengths[order])[:-1], lengths[order])
-        )
+        points, _ = ragged_rows(offsets, order)
         emitted = Cloaks(rung[points], cell[points], bins[points])
         verify(out, emitted, model.who[kept][points], model, c)
         self.origin_, self.rungs_ = self.source_[alive[order]], emitted.rung

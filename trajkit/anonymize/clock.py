@@ -6,11 +6,10 @@ import re
 from typing import Annotated
 
 import numpy as np
-import pandas as pd
 from pydantic import AfterValidator
 
 from trajkit.anonymize.emission import midnight
-from trajkit.anonymize.time_bins import DAY_MS
+from trajkit.local_time import DAY_MS, local_ms
 from trajkit.trajectories import Trajectories
 
 
@@ -34,9 +33,7 @@ def compared_times(trajs: Trajectories, of: str) -> np.ndarray:
     if of == "absolute" or not trajs.n_points:
         return trajs.t
     first = trajs.t[trajs.starts]
-    local = pd.DatetimeIndex(pd.to_datetime(first, unit="ms", utc=True)).tz_convert(trajs.meta.tz).tz_localize(None)
-    since_midnight = local.astype("datetime64[ms]").astype("int64").to_numpy() % DAY_MS
-    return trajs.t - np.repeat(first - since_midnight, trajs.lengths)
+    return trajs.t - np.repeat(first - local_ms(first, trajs.meta.tz) % DAY_MS, trajs.lengths)
 
 
 def released_times(times: np.ndarray, of: str, day: str, tz: str) -> np.ndarray:

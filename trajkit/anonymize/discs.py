@@ -31,6 +31,12 @@ class KDeltaAudit:
     inside_disc_radius_delta: bool
 
 
+def layout(offsets: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(first points, times a member, offsets of groups) as `extents` takes them, of trajectories sorted by ``group`` (0, 1, 2 …)."""
+    cuts = concatenate_offsets(np.bincount(group))
+    return offsets[:-1], np.diff(offsets)[cuts[:-1]], cuts
+
+
 def k_delta_audit(groups: Sequence[np.ndarray], delta: float) -> list[KDeltaAudit]:
     """Audit groups of trajectories on common times, each [m, T, 2]. Raises ParameterError for a negative delta or other shapes."""
     if not (delta >= 0 and math.isfinite(delta)):

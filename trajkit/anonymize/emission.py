@@ -7,9 +7,10 @@ import numpy as np
 from trajkit.anonymize import signature_kernels as kernels
 from trajkit.anonymize.signatures import Signatures
 from trajkit.anonymize.tessellation import Tessellation
-from trajkit.anonymize.time_bins import DAY_MS, TimeBins, utc_offsets
+from trajkit.anonymize.time_bins import TimeBins, utc_offsets
 from trajkit.errors import ParameterError, PrivacyAccountingError
 from trajkit.geo import unproject
+from trajkit.local_time import DAY_MS
 from trajkit.trajectories import Trajectories
 
 HOUR_MS = 3_600_000

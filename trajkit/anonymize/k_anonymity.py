@@ -16,11 +16,11 @@ from trajkit.anonymize.anonymizer import WHO, Anonymizer, all_of_them, persons, 
 from trajkit.anonymize.emission import midnight, places, smallest_class, times
 from trajkit.anonymize.quad_cells import ASSUMPTION
 from trajkit.anonymize.search import RULES, Found, KAnonymityConfig, search
-from trajkit.anonymize.signatures import rows_of
 from trajkit.anonymize.suppression import missing
 from trajkit.baselines import public_meta
 from trajkit.methods import fitted_attribute
 from trajkit.privacy.guarantee import Guarantee
+from trajkit.ragged import ragged_rows
 from trajkit.release import HIDDEN, Release
 from trajkit.trajectories import Meta, Trajectories
 
@@ -79,7 +79,7 @@ class KAnonymity(Anonymizer):
         """
         all_of_them(n)
         model: KAnonymityModel = fitted_attribute(self, "model_")
-        rows, offsets = rows_of(model.offsets, model.of)
+        rows, offsets = ragged_rows(model.offsets, model.of)
         t = None if model.t is None else model.t[rows]
         out, private_map = published(model.lonlat[rows], offsets, t, model.of, meta=model.meta, seed=seed)
         self.origin_ = self.source_[model.origin[private_map]]
@@ -102,6 +102,14 @@ def _report(train: Trajectories, c: KAnonymityConfig, found: Found) -> dict[str,
         )
     if train.t is None and any(m is not None for m in c.minutes):
         notes.append("the set has no times: only settings without time were tried")
+    if c.count == "user" and len(train) > 1 and len(np.unique(train.user)) == len(train):
+        notes.append(
+            "every trajectory has a user of its own: if they are not people, k counts trajectories and protects no person"
+        )
+    if not len(found.groups.of):
+        notes.append(
+            f"nothing can be released: in no setting are {c.k} of them alike, so allow coarser cells and bins, or a lower k"
+        )
     return {
         "setting": {**found.setting.named(), "of": c.of, "suppress": c.suppress},
         "rule": f"finest setting that suppresses at most {c.suppression_budget:.0%} of the {judged}; finest: {RULES[c.order]}",

@@ -15,12 +15,13 @@ from pydantic import Field, model_validator
 from trajkit.anonymize.alignment import Aligned, along_path, on_grid
 from trajkit.anonymize.anonymizer import Anonymizer, AnonymizerConfig, all_of_them, persons, published
 from trajkit.anonymize.clock import PublicDay, released_times
-from trajkit.anonymize.discs import ROUNDING, disc_centres, extents
+from trajkit.anonymize.discs import ROUNDING, disc_centres, extents, layout
 from trajkit.anonymize.k_delta_groups import grouped
 from trajkit.anonymize.k_delta_report import figures, guarantee
 from trajkit.errors import PrivacyAccountingError
 from trajkit.geo import unproject
 from trajkit.methods import fitted_attribute
+from trajkit.ragged import ragged_rows
 from trajkit.release import HIDDEN, Release
 from trajkit.trajectories import Trajectories, concatenate_offsets
 
@@ -129,12 +130,6 @@ class KDelta(Anonymizer):
         return centres[row] + away * share[:, None]
 
 
-def layout(offsets: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(first points, times a member, offsets of groups) as `extents` takes them, of trajectories sorted by ``group`` (0, 1, 2 …)."""
-    cuts = concatenate_offsets(np.bincount(group)) if len(group) else np.zeros(1, dtype=np.int64)
-    return offsets[:-1], np.diff(offsets)[cuts[:-1]], cuts
-
-
 def _pairwise(members: Aligned, at: np.ndarray, times: np.ndarray, cuts: np.ndarray, limit: float) -> np.ndarray:
     """bool [sum of times]: whether all members of the group are within ``limit`` of each other at that time already."""
     step = np.arange(times.sum()) - np.repeat(concatenate_offsets(times)[:-1], times)
@@ -149,9 +144,7 @@ def _pairwise(members: Aligned, at: np.ndarray, times: np.ndarray, cuts: np.ndar
 
 def _taken(aligned: Aligned, index: np.ndarray) -> Aligned:
     """The aligned trajectories at ``index``, in that order."""
-    counts = np.diff(aligned.offsets)[index]
-    offsets = concatenate_offsets(counts)
-    points = np.repeat(aligned.offsets[:-1][index] - offsets[:-1], counts) + np.arange(offsets[-1])
+    points, offsets = ragged_rows(aligned.offsets, index)
     t = None if aligned.t is None else aligned.t[points]
     return Aligned(aligned.xy[points], offsets, t, aligned.kept[index], aligned.span[index])
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from trajkit.anonymize.alignment import Aligned
 from trajkit.anonymize.anonymizer import WHO
-from trajkit.anonymize.discs import extents
+from trajkit.anonymize.discs import extents, layout
 from trajkit.anonymize.k_delta_groups import Groups
 from trajkit.anonymize.suppression import missing
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.release import HIDDEN
-from trajkit.trajectories import Trajectories, concatenate_offsets
+from trajkit.trajectories import Trajectories
 
 if TYPE_CHECKING:
     from trajkit.anonymize.k_delta import KDeltaConfig
@@ -35,8 +35,7 @@ def figures(
     released[before.kept] = train.lengths[before.kept]
     public, exact = missing(train, released, c.k)
     moved = np.hypot(*(after.xy - before.xy).T)
-    cuts = concatenate_offsets(np.bincount(group)) if len(group) else np.zeros(1, dtype=np.int64)
-    apart, radius = extents(before.xy, before.offsets[:-1], np.diff(before.offsets)[cuts[:-1]], cuts)
+    apart, radius = extents(before.xy, *layout(before.offsets, group))
     return {
         "delta, m": c.delta_m,
         "radius of a disc that delta alone assures, m": c.delta_m / math.sqrt(3),

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from pydantic import Field, model_validator
 
 from trajkit import geo
+from trajkit.anonymize import signature_kernels as kernels
 from trajkit.anonymize.anonymizer import WHO, Anonymizer, AnonymizerConfig, all_of_them, persons, published
 from trajkit.anonymize.clock import PublicDay
 from trajkit.anonymize.diversity import sensitive_place
@@ -28,6 +28,7 @@ from trajkit.baselines import public_meta
 from trajkit.errors import DataContractError, ParameterError
 from trajkit.methods import fitted_attribute
 from trajkit.privacy.guarantee import Guarantee
+from trajkit.ragged import equal_rows
 from trajkit.release import HIDDEN, Release
 from trajkit.trajectories import Meta, Trajectories, concatenate_offsets
 
@@ -103,18 +104,19 @@ class Lkc(Anonymizer):
         lonlat = train.meta.box.clip(geo.unproject(cells.centres(left.cells), train.meta.crs))
         t = times(left, bins, midnight(c.day, train.meta.tz))
         self._verify(left, lonlat, t, who[alive], None if value is None else value[alive], train.meta)
+        group, routes = equal_rows(np.column_stack([left.cells, left.bins]), left.offsets)
         self.model_ = LkcModel(
             meta=public_meta(train.meta),
             lonlat=lonlat,
             offsets=left.offsets,
             t=t,
-            group=_alike(left),
+            group=group,
             origin=np.flatnonzero(alive),
             guarantee=self._guarantee(),
             report={
                 "labels released": len(left.cells),
                 "trajectories released": len(left),
-                "different routes released": len(np.unique(_alike(left))),
+                "different routes released": routes,
                 HIDDEN: _losses(train, whole, left, alive, met),
             },
         )
@@ -201,13 +203,9 @@ def settled(cells: SquareCells, meta: Meta) -> Any:
 def canonical(sig: Signatures, settle: Any) -> Signatures:
     """Signatures with each cell replaced by the one it settles in, adjacent repeats merged again."""
     kinds, of = np.unique(sig.cells, return_inverse=True)
-    moved = Signatures(settle(kinds)[of.ravel()], sig.bins, sig.offsets) if len(kinds) else sig
-    owner = np.repeat(np.arange(len(sig)), np.diff(sig.offsets))
-    step = (np.diff(moved.cells) != 0) | (np.diff(moved.bins) != 0) | (np.diff(owner) != 0)
-    new = np.append(True, step)[: len(owner)]
-    return Signatures(
-        moved.cells[new], moved.bins[new], concatenate_offsets(np.bincount(owner[new], minlength=len(sig)))
-    )
+    cells = settle(kinds)[of.ravel()] if len(kinds) else sig.cells
+    first, per = kernels.label_starts(cells, sig.bins, sig.offsets)
+    return Signatures(cells[first], sig.bins[first], concatenate_offsets(per))
 
 
 def _labels(sig: Signatures) -> np.ndarray:
@@ -221,13 +219,6 @@ def _kept(sig: Signatures, keep: np.ndarray) -> tuple[Signatures, np.ndarray]:
     owner = np.repeat(np.arange(len(sig)), np.diff(sig.offsets))
     lengths = np.bincount(owner[keep], minlength=len(sig))
     return Signatures(sig.cells[keep], sig.bins[keep], concatenate_offsets(lengths[lengths > 0])), lengths > 0
-
-
-def _alike(sig: Signatures) -> np.ndarray:
-    """int64 [n]: the same number for the same signature."""
-    rows = np.column_stack([sig.cells, sig.bins])
-    texts = [rows[a:b].tobytes() for a, b in zip(sig.offsets[:-1], sig.offsets[1:], strict=True)]
-    return pd.factorize(np.array(texts, dtype=object))[0].astype(np.int64)
 
 
 def _losses(

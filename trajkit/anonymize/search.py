@@ -10,13 +10,14 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from trajkit.anonymize.anonymizer import AnonymizerConfig, persons
+from trajkit.anonymize.clock import PublicDay
 from trajkit.anonymize.groups import Groups, whole
 from trajkit.anonymize.quad_cells import QuadCells
 from trajkit.anonymize.segments import parts
 from trajkit.anonymize.signatures import classes, digests, grouped, merged
 from trajkit.anonymize.suppression import by_person, shares, told
 from trajkit.anonymize.tessellation import HexCells, SquareCells, Tessellation
-from trajkit.anonymize.time_bins import TimeBins
+from trajkit.anonymize.time_bins import TimeBins, divides_a_day
 from trajkit.methods import FromList
 from trajkit.trajectories import Trajectories
 
@@ -50,19 +51,13 @@ class KAnonymityConfig(AnonymizerConfig):
     suppress: Literal["trajectory", "segments"] = "trajectory"
     suppression_budget: float = Field(0.3, ge=0, le=1)
     min_labels: int = Field(2, ge=1)
-    day: str = Field("2000-01-03", pattern=r"^\d{4}-\d{2}-\d{2}$")
+    day: PublicDay = "2000-01-03"
 
     @field_validator("minutes")
     @classmethod
     def _divide_a_day(cls, value: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        if bad := [m for m in value if m is not None and (m < 1 or 1440 % m)]:
+        if bad := [m for m in value if m is not None and not divides_a_day(m)]:
             raise ValueError(f"bins of {bad[0]} min do not divide a day")
-        return value
-
-    @field_validator("day")
-    @classmethod
-    def _a_date(cls, value: str) -> str:
-        np.datetime64(value, "D")
         return value
 
 

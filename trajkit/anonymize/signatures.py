@@ -13,9 +13,11 @@ import numpy as np
 
 from trajkit.anonymize import signature_kernels as kernels
 from trajkit.anonymize.tessellation import SquareCells, Tessellation
-from trajkit.anonymize.time_bins import DAY_MS, TimeBins
+from trajkit.anonymize.time_bins import TimeBins
 from trajkit.errors import DataContractError
-from trajkit.trajectories import Trajectories, concatenate_offsets
+from trajkit.local_time import DAY_MS
+from trajkit.ragged import concatenate_offsets, ragged_rows
+from trajkit.trajectories import Trajectories
 
 KEYS = 8  # other digests to try after a collision; one is expected once in about 2^89 sets of a million trajectories
 
@@ -33,7 +35,7 @@ class Signatures:
 
     def take(self, index: np.ndarray) -> Signatures:
         """The signatures at ``index`` (int64 [m]), in that order."""
-        labels, offsets = rows_of(self.offsets, index)
+        labels, offsets = ragged_rows(self.offsets, index)
         return Signatures(self.cells[labels], self.bins[labels], offsets)
 
 
@@ -75,18 +77,11 @@ def merged(
     """As `signatures`, and for each label the number of points merged into it, int64 [M]."""
     xy, t, offsets = trajs.xy, trajs.t, trajs.offsets
     if index is not None:
-        points, offsets = rows_of(trajs.offsets, index)
+        points, offsets = ragged_rows(trajs.offsets, index)
         xy, t = xy[points], None if t is None else t[points]
     c, b = cells.cell_of(xy), bins.bin_of(t, len(xy))
     first, per = kernels.label_starts(c, b, offsets)
     return Signatures(c[first], b[first], concatenate_offsets(per)), np.diff(np.append(first, len(c)))
-
-
-def rows_of(offsets: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """int64: the rows of the slices at ``index`` (int64 [m]) of a ragged array with ``offsets`` [n + 1], and their own offsets [m + 1]."""
-    lengths = np.diff(offsets)[index]
-    own = concatenate_offsets(lengths)
-    return np.repeat(offsets[index] - own[:-1], lengths) + np.arange(own[-1]), own
 
 
 def digests(trajs: Trajectories, cells: Tessellation, bins: TimeBins, *, key: int = 0) -> np.ndarray:

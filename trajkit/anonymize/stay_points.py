@@ -16,16 +16,15 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import pandas as pd
 from numba import njit
 
 from trajkit.anonymize.tessellation import SquareCells
 from trajkit.errors import ParameterError
+from trajkit.local_time import DAY_MS, local_ms
 from trajkit.preprocess import DropReport, finish
 from trajkit.trajectories import Trajectories
 
 HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
 NIGHT_FROM, NIGHT_TO = 20 * HOUR_MS, 6 * HOUR_MS
 
 
@@ -121,8 +120,7 @@ def night_ms(arrival: np.ndarray, departure: np.ndarray, tz: str) -> np.ndarray:
 
 def _nights(t: np.ndarray, tz: str) -> np.ndarray:
     """int64 [s]: ms of night from 1970 to ``t``, by the local clock."""
-    local = pd.DatetimeIndex(pd.to_datetime(t, unit="ms", utc=True)).tz_convert(tz).tz_localize(None)
-    day, clock = np.divmod(local.astype("datetime64[ms]").astype("int64").to_numpy(), DAY_MS)
+    day, clock = np.divmod(local_ms(t, tz), DAY_MS)
     return day * (NIGHT_TO + DAY_MS - NIGHT_FROM) + np.minimum(clock, NIGHT_TO) + np.maximum(clock - NIGHT_FROM, 0)
 
 

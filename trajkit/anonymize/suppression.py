@@ -14,6 +14,7 @@ import numpy as np
 
 from trajkit.anonymize.tessellation import SquareCells, unpack
 from trajkit.anonymize.time_bins import TimeBins
+from trajkit.segment_index import polyline_lengths
 from trajkit.trajectories import Trajectories
 
 STEP = 0.05  # of rounded shares
@@ -117,6 +118,4 @@ def _square_name(cell: int) -> str:
 
 def travelled_m(trajs: Trajectories) -> np.ndarray:
     """float64 [n]: metres along the fixes."""
-    step = np.hypot(*np.diff(trajs.xy, axis=0, prepend=trajs.xy[:1]).T)
-    step[trajs.starts] = 0.0
-    return np.add.reduceat(step, trajs.starts) if len(trajs) else step
+    return np.asarray(polyline_lengths(trajs.xy, trajs.offsets))

@@ -7,11 +7,11 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
 from trajkit.errors import ParameterError
+from trajkit.local_time import DAY_MS, local_ms
 
-DAY_MS, HOUR_MS = 86_400_000, 3_600_000
+HOUR_MS = 3_600_000
 MOST_HOURS = 500 * 8766
 
 
@@ -27,7 +27,7 @@ class TimeBins:
     tz: str = "UTC"
 
     def __post_init__(self) -> None:
-        if self.minutes is not None and (self.minutes < 1 or 1440 % self.minutes):
+        if self.minutes is not None and not divides_a_day(self.minutes):
             raise ParameterError(
                 f"time bins of {self.minutes} min do not divide a day: use 15, 30, 60, 120 …, 1440, or null for no time"
             )
@@ -82,8 +82,9 @@ def utc_offsets(tz: str, first: int, last: int) -> tuple[np.ndarray, np.ndarray]
 
 def _offset(t: np.ndarray, tz: str) -> np.ndarray:
     """int64 [m]: local time less UTC at the times ``t`` (ms UTC)."""
-    try:
-        local = pd.DatetimeIndex(t.astype("datetime64[ms]")).tz_localize("UTC").tz_convert(tz).tz_localize(None)
-    except (KeyError, ValueError) as error:
-        raise ParameterError(f"time zone {tz!r} is unknown ({error}): write one of the IANA list, e.g. UTC") from error
-    return local.astype("datetime64[ms]").astype("int64").to_numpy() - t
+    return local_ms(t, tz) - t
+
+
+def divides_a_day(minutes: int) -> bool:
+    """Whether bins of so many minutes, from midnight on, end at midnight."""
+    return minutes >= 1 and 1440 % minutes == 0

@@ -7,7 +7,7 @@ release that leaves fewer. k-anonymity of each release bounds the second at 1/k 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,8 @@ from trajkit.attacks.intervals import mean_interval, set_quantiles
 from trajkit.attacks.inverted_index import index_of, narrowed
 from trajkit.attacks.known_points import Items, KnownPoints, draw_targets, shuffle_front
 from trajkit.attacks.origin import Origin
-from trajkit.attacks.records import NOWHERE, Records, at_each, coded, records
-from trajkit.attacks.uniqueness import flat
+from trajkit.attacks.records import NOWHERE, Records, coded, records
+from trajkit.attacks.uniqueness import table
 from trajkit.errors import ParameterError
 from trajkit.parameters import checked
 
@@ -75,8 +75,7 @@ class Linkage:
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each p."""
-        more = {"baseline": self.baseline} | ({} if self.bound is None else {"bound": self.bound})
-        return pd.DataFrame([{**flat(asdict(a)), **more} for a in self.by_p])
+        return table(self.by_p, self.baseline, self.bound)
 
 
 def linkage(first: Published, second: Published, *, seed: int, k: int | None = None, **settings: Any) -> Linkage:
@@ -146,7 +145,7 @@ class _Side:
         (raw, released), n_tokens = coded(side.raw, side.released)
         person = np.searchsorted(people, np.asarray(side.user))
         pseudonym = np.searchsorted(names, np.asarray(side.pseudonym))
-        members = at_each(Signatures(released, released, side.released.offsets), side.origin.released)
+        members = Signatures(released, released, side.released.offsets).take(side.origin.released)
         pairs = len(side.origin.source)
         shown = records(members.cells, members.offsets, np.arange(pairs), pairs, n_tokens)
         held = records(raw, side.raw.offsets, person, len(people), n_tokens)

@@ -7,7 +7,7 @@ others are, the release gives away nothing that this adversary can see; a strong
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from trajkit.attacks.intervals import mean_interval, rate_interval, set_quantile
 from trajkit.attacks.known_points import KnownPoints, draw_targets
 from trajkit.attacks.origin import Origin
 from trajkit.attacks.path_distance import Rule, nearest_paths, paths_of
-from trajkit.attacks.uniqueness import flat
+from trajkit.attacks.uniqueness import table
 from trajkit.errors import ParameterError
 from trajkit.parameters import checked
 from trajkit.trajectories import Trajectories
@@ -73,8 +73,7 @@ class NearestLinkage:
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each p."""
-        more = {"baseline": self.baseline} | ({} if self.bound is None else {"bound": self.bound})
-        return pd.DataFrame([{**flat(asdict(a)), **more} for a in self.by_p])
+        return table(self.by_p, self.baseline, self.bound)
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class NearestAdvantage:
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each p."""
-        return pd.DataFrame([{**flat(asdict(a)), "baseline": self.baseline} for a in self.by_p])
+        return table(self.by_p, self.baseline)
 
 
 def nearest_linkage(
@@ -259,6 +258,11 @@ class _Held:
         timed = not settings.space_only
         if timed and not (self.timed and released.t is not None):
             raise ParameterError("linkage at times needs times on both sides: set space_only to true")
+        if timed and self.t.size and (self.t.max() < released.t.min() or self.t.min() > released.t.max()):  # type: ignore[union-attr]
+            raise ParameterError(
+                "the known points and the release share no moment, so times would decide everything: a release on a public day needs raw times "
+                "on the same clock (anonymize.clock.compared_times of both), or set space_only to true"
+            )
         rule = Rule(settings.distance == "max", timed, settings.speed_mps)
         none = np.zeros(0, dtype=np.int64)
         nobody = (np.zeros(len(rows) + 1, dtype=np.int64), none, np.zeros(len(released) + 1, dtype=np.int64), none)

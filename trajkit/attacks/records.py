@@ -9,7 +9,6 @@ from numba import njit
 
 from trajkit.anonymize.signatures import Signatures
 from trajkit.errors import DataContractError, ParameterError
-from trajkit.trajectories import concatenate_offsets
 
 MOST_LABELS = 2**31 - 1
 NOWHERE = -1  # code of a label that no record of the index holds
@@ -60,14 +59,6 @@ def dense_labels(names: np.ndarray, n: int, what: str) -> tuple[np.ndarray, int]
         raise ParameterError(f"{what} has shape {names.shape}, but there are {n} trajectories: give one name for each")
     found, label = np.unique(names, return_inverse=True)
     return label.astype(np.int64), len(found)
-
-
-def at_each(labels: Signatures, index: np.ndarray) -> Signatures:
-    """The signatures at ``index`` int64 [m], in that order; one may come several times."""
-    lengths = np.diff(labels.offsets)[index]
-    offsets = concatenate_offsets(lengths)
-    at = np.repeat(labels.offsets[index] - offsets[:-1], lengths) + np.arange(offsets[-1])
-    return Signatures(labels.cells[at], labels.bins[at], offsets)
 
 
 def without_time(labels: Signatures) -> Signatures:

@@ -8,8 +8,7 @@ he knows. Isolating one class proves nothing of the kind: with many points the s
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,11 @@ from trajkit.attacks.intervals import mean_interval, set_quantiles
 from trajkit.attacks.inverted_index import index_of
 from trajkit.attacks.known_points import Items, KnownPoints, Outcome, attack, draw_targets
 from trajkit.attacks.origin import Origin
-from trajkit.attacks.records import NOWHERE, Records, at_each, coded, dense_labels, records, without_time
-from trajkit.attacks.uniqueness import flat, interval_of
+from trajkit.attacks.records import NOWHERE, Records, coded, dense_labels, records, without_time
+from trajkit.attacks.uniqueness import interval_of, table
 from trajkit.errors import ParameterError
 from trajkit.parameters import checked
+from trajkit.ragged import equal_rows
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,7 @@ class Reidentification:
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each p; intervals and quantiles in columns of their own (absent intervals: the figure itself)."""
-        more = {"baseline": self.baseline} | ({} if self.bound is None else {"bound": self.bound})
-        return pd.DataFrame([{**flat(asdict(a)), **more} for a in self.by_p])
+        return table(self.by_p, self.baseline, self.bound)
 
 
 @dataclass(frozen=True)
@@ -115,10 +114,10 @@ def reidentification(
     source = raw if known is None else known.labels if isinstance(known, KnownElsewhere) else known
     parts = [raw, released, source]
     tokens, n_tokens = coded(*map(without_time, parts) if space_only else parts)
-    members = at_each(Signatures(tokens[1], tokens[1], released.offsets), origin.released)
+    members = Signatures(tokens[1], tokens[1], released.offsets).take(origin.released)
     pairs = len(origin.source)
     shown = records(members.cells.astype(np.int32), members.offsets, np.arange(pairs), pairs, n_tokens)
-    group, n_groups = _classes(tokens[1], released.offsets)
+    group, n_groups = equal_rows(tokens[1], released.offsets)
     by_user = chosen.target == "user"
     items = Items(
         person[origin.source] if by_user else origin.source,
@@ -155,7 +154,7 @@ def _held(
         names_there = np.asarray(known.user)
         dense_labels(names_there, len(known.labels), "user of the points known from elsewhere")
         keep = np.flatnonzero(np.isin(names_there, names))
-        part = at_each(Signatures(tokens[2], tokens[2], known.labels.offsets), keep)
+        part = Signatures(tokens[2], tokens[2], known.labels.offsets).take(keep)
         group = np.searchsorted(names, names_there[keep])
         return records(part.cells.astype(np.int32), part.offsets, group, n_persons, n_tokens), n_persons
     if known is not None and not np.array_equal(known.offsets, raw.offsets):
@@ -170,13 +169,6 @@ def _codes_of(held: Records, shown: Records) -> Records:
     released = np.zeros(held.n_tokens, dtype=bool)
     released[shown.tokens] = True
     return Records(np.where(released[held.tokens], held.tokens, NOWHERE), held.offsets, held.n_tokens, held.where)
-
-
-def _classes(tokens: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, int]:
-    """int64 [n]: number of the class (equal signatures) of each released trajectory, and how many classes."""
-    seen: dict[bytes, int] = {}
-    of = [seen.setdefault(tokens[a:b].tobytes(), len(seen)) for a, b in pairwise(offsets)]
-    return np.array(of, dtype=np.int64), len(seen)
 
 
 def _at(c: int, outcome: Outcome, there: np.ndarray, settings: KnownPoints, everything: bool) -> ReidentifiedAt:

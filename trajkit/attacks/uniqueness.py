@@ -6,6 +6,7 @@ said of hourly antenna data of 1.5 million people and is not a law.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -61,7 +62,7 @@ class Uniqueness:
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each p; intervals and quantiles in columns of their own (absent intervals: the figure itself)."""
-        return pd.DataFrame([{**flat(asdict(a)), "baseline": self.baseline} for a in self.by_p])
+        return table(self.by_p, self.baseline)
 
 
 def uniqueness(labels: Signatures, user: np.ndarray, *, seed: int, **settings: Any) -> Uniqueness:
@@ -107,6 +108,12 @@ def interval_of(values: np.ndarray, settings: KnownPoints) -> tuple[float, float
     if settings.exact:
         return mean_interval(float(values.mean()), len(values), settings.level)
     return rate_interval(int(values.sum()), len(values), settings.level)
+
+
+def table(by_p: Sequence[Any], baseline: float, bound: float | None = None) -> pd.DataFrame:
+    """One row for each of the figures ``by_p`` (dataclasses, `flat`), each with the baseline and, where there is one, the bound."""
+    more = {"baseline": baseline} | ({} if bound is None else {"bound": bound})
+    return pd.DataFrame([{**flat(asdict(a)), **more} for a in by_p])
 
 
 def flat(row: dict[str, Any]) -> dict[str, Any]:

@@ -9,12 +9,12 @@ import numpy as np
 
 from trajkit.geo import box_xy
 from trajkit.grid import Grid
+from trajkit.local_time import DAY_MS, local_ms
 from trajkit.metrics.point import jensen_shannon
 from trajkit.trajectories import Trajectories
 
 OD_CELLS, BANDS = 6, 8
 COVERAGE_CELLS = 32
-DAY_MS = 86_400_000
 
 
 def trips_by_hour(trajs: Trajectories) -> np.ndarray:
@@ -29,10 +29,7 @@ def trips_by_hour(trajs: Trajectories) -> np.ndarray:
     if trajs.t is None:
         counts: np.ndarray = np.repeat(np.bincount(pair, minlength=grid.n_cells**2)[:, None] / BANDS, BANDS, axis=1)
     else:
-        import pandas as pd
-
-        local = pd.to_datetime(trajs.t[trajs.starts], unit="ms", utc=True).tz_convert(trajs.meta.tz)
-        band = ((local.hour * 60 + local.minute) * BANDS // 1440).to_numpy()
+        band = local_ms(trajs.t[trajs.starts], trajs.meta.tz) % DAY_MS * BANDS // DAY_MS
         counts = np.bincount(pair * BANDS + band, minlength=grid.n_cells**2 * BANDS).reshape(-1, BANDS)
     return np.asarray(counts / max(len(trajs), 1), dtype=np.float64)
 

@@ -46,18 +46,21 @@ def utility_table(study: StudyResults) -> pd.DataFrame:
         released = study.released(str(cell))
         row: dict[str, Any] = {"release": named(str(cell)), "promise": in_short(g), **errors.loc[cell].to_dict()}
         row[PLACES] = silence[PLACES].get(cell)
-        row["trajectories released"] = None if released is None else len(released)
+        row["trajectories released"] = "" if released is None else f"{len(released):,}"
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def frontier_table(study: StudyResults) -> pd.DataFrame:
-    """`risk_table` with the mean rescaled error of the primary metrics as ``error``; releases without either are left out."""
+    """`risk_table` with the mean rescaled error of the primary metrics as ``error``; releases without either are left out.
+
+    A metric on which real data scores no better than no information has no scale, and then there is no error to draw by.
+    """
     risk = risk_table(study)
     errors = errors_by_cell(study)
     if not len(risk) or not len(errors):
         return pd.DataFrame()
-    mean = errors[list(PRIMARY)].mean(axis=1)
+    mean = errors.reindex(columns=list(PRIMARY)).mean(axis=1, skipna=False)
     return risk.assign(error=risk["cell"].map(mean)).dropna(subset=["error", "auc"])
 
 
@@ -109,7 +112,7 @@ def _bounds_in_words(risk: pd.DataFrame) -> str:
     where = f"with a mean probability of {success[worst]:.3f}, where 1/k is {bound:.3f}"
     if success[worst] > bound * (1 + 1e-9):
         return f" **A k-anonymous release breaks its promise:** the attacker names a target of {linked.loc[worst, 'release']} {where}."
-    return f" In k-anonymous releases the attacker names a target {where}; in no other does he come nearer to 1/k."
+    return f" In releases whose promise bounds it by 1/k the attacker names a target {where}; in no other of these does he come nearer to it."
 
 
 def _anonymizers(study: StudyResults) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import pandas as pd
 
@@ -17,8 +18,10 @@ ERRORS: dict[str, Callable[[Trajectories, Trajectories], float]] = {HOURS: od_by
 CEILING = "uniform"
 
 
+@lru_cache(maxsize=2)
 def silence_table(study: StudyResults) -> pd.DataFrame:
-    """One row a cell: the two errors of its first repetition and "trips by hour" rescaled; empty where nothing raw may be shown.
+    """One row a cell: the two errors of its first repetition and "trips by hour" rescaled; empty where nothing raw may be shown. Computed once
+    for a study, since several tables of a report read it: leave it as it is.
 
     The floor of "trips by hour" is the training set itself, its ceiling *uniform*. No row where the data set has no times, for that column.
     """

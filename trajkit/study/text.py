@@ -6,7 +6,7 @@ import math
 
 from trajkit.privacy.accounting import DpSgd, user_level_epsilon
 from trajkit.privacy.guarantee import RNG_SEEDED, TRAINING
-from trajkit.study.cells import effects, is_tiny, label
+from trajkit.study.cells import MODELS, effects, is_tiny, label
 from trajkit.study.claims import NOT_TESTABLE
 from trajkit.study.results import PRIMARY, StudyResults
 from trajkit.study.stats import corrected_interval
@@ -158,16 +158,20 @@ def user_level(study: StudyResults, *, caps: tuple[int, ...] = (1, 2, 5)) -> str
 
 def limits(study: StudyResults) -> str:
     """What this report cannot say."""
-    plan = study.plan
-    lines = [
+    plan, deep = study.plan, any(model in MODELS for model in study.models)
+    of_deep = [
         "- DP-SGD is accounted for real numbers; the code computes in floating point (*idealised floating point* in the guarantee).",
         "- Sizes and rates of profiles quick and full were searched on a simulated city that is not reported; one choice, the form of "
         "the GAN's critic loss, was looked into again after first runs on the reported city had failed (`params/trials/`). No private "
         "data was searched: that would have to be paid for.",
         "- Core-seconds are measured, so models matched in them on one machine may differ on another; a GAN's updates are the "
         "generator's, and its critic's stand beside.",
+    ]
+    lines = [
+        *(of_deep if deep else []),
         "- The metrics compare with real test trajectories and are not covered by any guarantee.",
-        "- Released trajectories have a fixed number of points and no times.",
+        "- Trajectories of generators have a fixed number of points and, unless their name says *timed*, no times.",
+        "- Where real data scores hardly better than no information, as on small sets, rescaled errors are large and say little.",
     ]
     private = study.complete.loc[study.complete["regime"] == "private", "run_id"]
     if any(study.guarantee(rid).rng == RNG_SEEDED for rid in private):
@@ -177,11 +181,12 @@ def limits(study: StudyResults) -> str:
             "publication. A real release draws it from the operating system (`noise: os`).",
         )
     if plan["profile"] != "paper":
-        lines.insert(
-            0,
-            "- Where the plain model is itself far from real data, the noise of DP-SGD can hide behind its error: compare *plain* with "
-            "*plain-long* before reading a small cost as cheap privacy, and look at the maps and the trajectory level.",
-        )
+        if deep:
+            lines.insert(
+                0,
+                "- Where the plain model is itself far from real data, the noise of DP-SGD can hide behind its error: compare *plain* with "
+                "*plain-long* before reading a small cost as cheap privacy, and look at the maps and the trajectory level.",
+            )
         lines.insert(
             0,
             f"- Profile {plan['profile']} is far smaller than the published study: only the direction of a claim can be judged here.",

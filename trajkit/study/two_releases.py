@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -37,9 +39,10 @@ def joined(train: Trajectories) -> pd.DataFrame:
     halves = [train.take(start < np.median(start)), train.take(start >= np.median(start))]
     if not len(np.intersect1d(halves[0].user, halves[1].user)):
         return pd.DataFrame()
+    released = [_released(half, seed=i) for i, half in enumerate(halves)]
     rows = []
     for naming in ("fresh names", "names that persist"):
-        sides = [_published(half, naming, seed=i) for i, half in enumerate(halves)]
+        sides = [replace(side, pseudonym=_names(side, naming, seed=i)) for i, side in enumerate(released)]
         found = linkage(*sides, seed=0, k=K, p=(1, 2, 3, 4), targets=TARGETS)
         rows += [
             {
@@ -51,17 +54,17 @@ def joined(train: Trajectories) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _published(half: Trajectories, naming: str, *, seed: int) -> Published:
+def _released(half: Trajectories, *, seed: int) -> Published:
+    """One k-anonymous release, with the true names of users as its pseudonyms."""
     method = KAnonymity(KAnonymityConfig(k=K, cells_m=(CELL_M,), minutes=(None,))).fit(half, seed=seed)
     out = method.release(None, seed=seed).trajectories
     cells, bins = SquareCells(CELL_M), TimeBins(None)
-    who = half.user[method.origin_]
-    names = fresh(who, seed) if naming == "fresh names" else persistent(half.user_ids[who], "a salt that is used again")
-    names = np.array([f"{seed}-{n}" for n in names]) if naming == "fresh names" else names
-    return Published(
-        signatures(half, cells, bins),
-        half.user_ids[half.user],
-        signatures(out, cells, bins),
-        names,
-        Origin.one_each(method.origin_),
-    )
+    users = half.user_ids[half.user]
+    raw, released = (signatures(x, cells, bins) for x in (half, out))
+    return Published(raw, users, released, users[method.origin_], Origin.one_each(method.origin_))
+
+
+def _names(side: Published, naming: str, *, seed: int) -> np.ndarray:
+    if naming == "fresh names":
+        return np.array([f"{seed}-{name}" for name in fresh(side.pseudonym, seed)])
+    return persistent(side.pseudonym, "a salt that is used again")

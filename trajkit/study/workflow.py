@@ -13,7 +13,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -101,18 +101,17 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
     path = str(Path(data).expanduser().resolve()) if data else None
     planned = plan_runs(chosen, dataset=dataset, data=path, seeds=seeds)
     first = planned[0].config
-    loaded = datasets.load(dataset, data=path, settings=first.dataset_settings)
-    marks = _Fingerprints()
-    fingerprint = marks.of(first)[0]
+    marks = _Marks()
+    fingerprint, _, visibility = marks.of(first)
     runs = []
     for p in planned:
-        mark, roads_mark = marks.of(p.config)
-        runs.append((run_id(p.config, data_fingerprint=mark, roads_fingerprint=roads_mark), p))
+        mark = marks.of(p.config)
+        runs.append((run_id(p.config, data_fingerprint=mark.data, roads_fingerprint=mark.roads), p))
     folder = OUTPUTS / asked.question / (f"{profile}-{dataset}" + (f"-{fingerprint[:8]}" if path else ""))
     folder.mkdir(parents=True, exist_ok=True)
     for rid, p in runs:
         run_folder(rid).mkdir(parents=True, exist_ok=True)
-        if loaded.meta.visibility == "private":
+        if visibility == "private":
             mark_private(run_folder(rid))
         if not (run_folder(rid) / "manifest.json").is_file():
             write_params(run_folder(rid), p.config)
@@ -125,7 +124,7 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
         "about": chosen.about,
         "dataset": dataset,
         "data_fingerprint": fingerprint,
-        "private": loaded.meta.visibility == "private",
+        "private": visibility == "private",
         "allow_raw": chosen.allow_raw,
         "sequences": None if chosen.sequences is None else chosen.sequences.model_dump(mode="json"),
         "runs": [{"run_id": rid, **p.model_dump(mode="json")} for rid, p in runs],
@@ -134,19 +133,28 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
     return Study(folder, asked.question, profile, asked.report, runs, chosen.sequences)
 
 
-class _Fingerprints:
-    """Hashes of the records and of the road network that a run's data settings stand for, each computed once."""
+class Mark(NamedTuple):
+    """Of what a run's data settings stand for: hashes of the records and of the road network (empty: none is known), and the visibility."""
+
+    data: str
+    roads: str
+    visibility: str
+
+
+class _Marks:
+    """The mark of each different data settings, found once."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[str, str]] = {}
+        self._known: dict[str, Mark] = {}
 
-    def of(self, config: RunConfig) -> tuple[str, str]:
-        """(data, roads); the latter is empty where no roads are known."""
+    def of(self, config: RunConfig) -> Mark:
+        """The mark of one run."""
         key = json.dumps(config.dataset_settings, sort_keys=True)
         if key not in self._known:
             loaded = datasets.load(config.dataset, data=config.data, settings=config.dataset_settings)
             roads = datasets.roads_of(config.dataset, data=config.data, settings=config.dataset_settings)
-            self._known[key] = (_fingerprint(loaded), "" if roads is None else roads.fingerprint())
+            roads_mark = "" if roads is None else roads.fingerprint()
+            self._known[key] = Mark(_fingerprint(loaded), roads_mark, loaded.meta.visibility)
         return self._known[key]
 
 
