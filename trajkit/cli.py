@@ -51,6 +51,14 @@ def run(params: Annotated[Path, typer.Argument(help="params.yaml of one run")]) 
 
 
 @app.command()
+def audit(params: Annotated[Path, typer.Argument(help="params.yaml of one audit")]) -> None:
+    """Do one audit of a study."""
+    from trajkit.study.audits import run_audit
+
+    raise typer.Exit(run_audit(params))
+
+
+@app.command()
 def doctor() -> None:
     """Print versions, kernel, accelerator and data found, and what to do about each problem."""
     from trajkit.doctor import main as report

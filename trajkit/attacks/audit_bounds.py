@@ -34,6 +34,8 @@ from trajkit.privacy.ledger import DpSgd
 from trajkit.privacy.release_checks import check_spent_delta
 
 CURVE_POINTS = 60
+ROC_POINTS = 60
+LEAST_ALARM = 1e-6
 AIMS = ("epsilon", "mu")
 
 
@@ -64,6 +66,10 @@ class Curve:
         """The largest TPR that the claim allows at FPR ``alarm``."""
         return float(min(1.0, np.min(np.exp(self.epsilon) * alarm + np.array(self.delta))))
 
+    def allowed(self) -> tuple[tuple[float, float], ...]:
+        """(false alarms, most hits) at `ROC_POINTS` rates, to draw."""
+        return tuple((float(a), self.most_hits(a)) for a in np.geomspace(LEAST_ALARM, 1, ROC_POINTS))
+
     def refuted_by(self, test: ThresholdTest) -> bool:
         """Whether the rates of ``test`` cannot be under the claim."""
         return test.true_positive_lower > self.most_hits(test.false_positive_upper)
@@ -76,6 +82,7 @@ class ScoreAudit:
     auc           P[score of a > score of b] over all releases; ``auc_interval``: two-sided, all scores together at the level
     refutes_curve whether the claimed curve fell; None where no curve was given
     tests         the test chosen for epsilon, and that for mu
+    roc           (false alarms, hits) at thresholds from none to all, over all releases, world a the positive one: to draw
     """
 
     score: str
@@ -85,16 +92,28 @@ class ScoreAudit:
     auc_interval: tuple[float, float]
     refutes_curve: bool | None
     tests: tuple[ThresholdTest, ...]
+    roc: tuple[tuple[float, float], ...] = ()
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> ScoreAudit:
+        """The inverse of `dataclasses.asdict`, also after JSON, which has lists only."""
+        tests = tuple(ThresholdTest(**t) for t in values["tests"])
+        roc = tuple((float(x), float(y)) for x, y in values["roc"])
+        return cls(**{**values, "auc_interval": tuple(values["auc_interval"]), "tests": tests, "roc": roc})
 
 
 @dataclass(frozen=True)
 class Audit:
-    """All scores of a game with ``trials`` releases in the smaller world; every bound in it holds together at ``level``."""
+    """All scores of a game with ``trials`` releases in the smaller world; every bound in it holds together at ``level``.
+
+    ``allowed``: (false alarms, most hits) on the curve that was given, to draw.
+    """
 
     by_score: tuple[ScoreAudit, ...]
     trials: int
     delta: float
     level: float
+    allowed: tuple[tuple[float, float], ...] = ()
 
     @property
     def epsilon(self) -> float:
@@ -162,9 +181,22 @@ def audit(
                 auc_interval=auc_interval(area, pairs, together),
                 refutes_curve=None if curve is None else any(curve.refuted_by(t) for t in tests),
                 tests=tests,
+                roc=roc_points(np.asarray(a), np.asarray(b)),
             )
         )
-    return Audit(tuple(found), min(min(len(a), len(b)) for a, b in scores.values()), delta, level)
+    allowed = () if curve is None else curve.allowed()
+    return Audit(tuple(found), min(min(len(a), len(b)) for a, b in scores.values()), delta, level, allowed)
+
+
+def roc_points(a: np.ndarray, b: np.ndarray) -> tuple[tuple[float, float], ...]:
+    """(share of ``b`` above, share of ``a`` above) at up to `ROC_POINTS` thresholds, the tails of ``b`` finer than its middle."""
+    ordered, positive = np.sort(b), np.sort(a)
+    n = len(ordered)
+    tail = np.geomspace(1, n, ROC_POINTS // 2)
+    at = ordered[np.unique(np.concatenate([n - tail, tail - 1]).round().astype(int))[::-1]]
+    alarms, hits = (1 - np.searchsorted(x, at, side="right") / len(x) for x in (ordered, positive))
+    inner = [(float(x), float(y)) for x, y in zip(alarms, hits, strict=True)]
+    return (*dict.fromkeys(((0.0, 0.0), *inner, (1.0, 1.0))),)
 
 
 def mu_of_rates(hit: Any, alarm: Any) -> Any:

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from trajkit.attacks.audit_bounds import Curve, audit
-from trajkit.attacks.verdict import Verdict, judged
+from trajkit.attacks.verdict import SOUND, Verdict, judged
 from trajkit.classical.tree_noise import LevelNoise
 from trajkit.deep.train_settings import TrainSettings
 from trajkit.deep.trainer import Trainer
@@ -35,7 +35,6 @@ from trajkit.privacy.ledger import DpSgd
 from trajkit.privacy.mechanisms import Geometric
 from trajkit.seeds import child_seed, rng
 
-SOUND = "sound"
 FLAWS = ("noise halved", "clipping off", "shuffled", "empty batches skipped")
 CLIP, CANARY = 1.0, 1000.0
 LEVEL, DELTA, UNIT = 0.95, 1e-5, "trajectory"

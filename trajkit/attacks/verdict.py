@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from trajkit.attacks.audit_bounds import Audit, ScoreAudit
 
+SOUND = "sound"  # how the subject of a verdict ends that is the kit's own, next to broken copies of it
 CONTRADICTED, NOT_CONTRADICTED = "contradicted", "not contradicted"
 
 
@@ -25,6 +27,7 @@ class Verdict:
     level              confidence of a contradiction
     seconds            what it took; no part of comparisons
     scores             each score's own bounds, which hold together with all others: pick from them freely
+    allowed            (false alarms, most hits) that the claimed curve allows; empty where none was tested
     """
 
     subject: str
@@ -40,10 +43,18 @@ class Verdict:
     level: float
     seconds: float = field(compare=False)
     scores: tuple[ScoreAudit, ...] = ()
+    allowed: tuple[tuple[float, float], ...] = ()
 
     def epsilon_by(self, names: Iterable[str]) -> float:
         """The largest lower bound on epsilon that the scores ``names`` alone show, e.g. `tiny_game.BLACK_BOX`; corrected for all."""
         return max(s.epsilon for s in self.scores if s.score in set(names))
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Verdict:
+        """The inverse of `dataclasses.asdict`, also after JSON, which has lists only."""
+        scores = tuple(ScoreAudit.from_dict(s) for s in values["scores"])
+        allowed = tuple((float(x), float(y)) for x, y in values["allowed"])
+        return cls(**{**values, "by": tuple(values["by"]), "scores": scores, "allowed": allowed})
 
     @property
     def contradicted(self) -> bool:
@@ -75,4 +86,5 @@ def judged(found: Audit, *, subject: str, test: str, claimed_epsilon: float, sec
         found.level,
         seconds,
         found.by_score,
+        found.allowed,
     )

@@ -45,8 +45,9 @@ class Claim(BaseModel):
 
     sequences: over the experiments on sequences, see `trajkit.study.rule_sequences`.
     isolated: over the raw data and the k-anonymous release, see `trajkit.study.rule_isolated`.
+    audits: over the audits of the two GAN schemes, see `trajkit.study.rule_audits`.
 
-    A claim about no one model has no ``models``; "best", "calibration", "sequences" and "isolated" look for their figures themselves.
+    A claim about no one model has no ``models``; "best", "calibration", "sequences", "isolated" and "audits" look for their figures themselves.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -54,7 +55,16 @@ class Claim(BaseModel):
     statement: str
     made_in: str
     rule: Literal[
-        "ratio", "unusable", "at-most", "coarse-survives", "stabler", "best", "calibration", "sequences", "isolated"
+        "ratio",
+        "unusable",
+        "at-most",
+        "coarse-survives",
+        "stabler",
+        "best",
+        "calibration",
+        "sequences",
+        "isolated",
+        "audits",
     ]
     models: list[str] = []
     cell: str = ""
@@ -83,6 +93,7 @@ class Claim(BaseModel):
             "calibration": (),
             "sequences": (),
             "isolated": (),
+            "audits": (),
         }
         missing = [n for n in needs[self.rule] if getattr(self, n) in (None, [], "")]
         if missing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -25,6 +25,7 @@ __all__ = [
 # how far a verdict reaches whose figures do not come from the study's data set
 PLACES = {
     "calibration": "",
+    "audits": "",  # a promise is for every data set: one counterexample settles it
     "sequences": "simulated transit data is not the published data, so only the direction is judged",
     "isolated": "this data set is not antenna data of 1.5 million people, so only the direction is judged",
 }
@@ -46,12 +47,12 @@ def judge(
     test_ratio: float | None,
     small: pd.DataFrame | None = None,
     experiments: pd.DataFrame | None = None,
-    alone: Callable[[], Found] | None = None,
+    own: Mapping[str, Callable[[], Found]] | None = None,
 ) -> list[Verdict]:
     """Apply the rule of ``claim`` to ``results`` (columns cell, replicate, metric, value, rescaled), once for each model.
 
     ``small`` holds one row a run of the cells that are there for their stability (`trajkit.study.stability.stability_runs`), ``experiments`` the figures on sequences (`trajkit.study.sequence_study`);
-    ``alone`` applies the rule "isolated", which reads raw data, when it is asked.
+    ``own``: rules that a study applies by itself when they are asked: "isolated", which reads raw data, and "audits".
     """
     published = profile == "paper" and dataset in claim.published_on
     place = f"{dataset} at profile {profile} is not the published setting ({', '.join(claim.published_on)} at profile paper), so only the direction is judged"
@@ -62,8 +63,8 @@ def judge(
             about = about.model_copy(update={"cell": about.published_cell})
         if claim.rule == "sequences":
             verdict, figures, why = sequences(pd.DataFrame() if experiments is None else experiments)
-        elif claim.rule == "isolated":
-            verdict, figures, why = alone() if alone else (NOT_TESTABLE, {}, "no study was given")
+        elif claim.rule in ("isolated", "audits"):
+            verdict, figures, why = own[claim.rule]() if own else (NOT_TESTABLE, {}, "no study was given")
         else:
             verdict, figures, why = _found(about, results, small, published, test_ratio)
         scope = "" if published or verdict == NOT_TESTABLE else PLACES.get(claim.rule, place)

@@ -91,8 +91,45 @@ class Cell(_Strict):
         return min(asked, self.seeds or asked)
 
 
+class AuditCell(_Strict):
+    """One audit of a study: its kind (`trajkit.attacks.audit_task.AUDITS`), its parameters, and in how many shards it is done.
+
+    ``expect``: what must come out, or the study ends with an error after its report: every verdict contradicted, or none (stands), or of copies
+    every broken one caught by some test and no sound one (caught). Leave it out for audits whose result is open.
+    """
+
+    name: str
+    audit: str
+    parameters: dict[str, Any] = {}
+    expect: Literal["contradicted", "stands", "caught"] | None = None
+    seed: int = Field(default=1, ge=0)
+    shards: int = Field(default=1, ge=1)
+    resources: Resources | None = None
+
+
+class PlannedAudit(_Strict):
+    """One shard of an audit, ready to be run; ``dataset`` is empty for audits that do not look at the study's data."""
+
+    name: str
+    audit: str
+    parameters: dict[str, Any]
+    seed: int
+    expect: str | None = None
+    shard: int = 0
+    shards: int = 1
+    dataset: str = ""
+    data: str | None = None
+    dataset_settings: dict[str, Any] = {}
+    resources: Resources
+
+    @property
+    def title(self) -> str:
+        """Its name, and which shard."""
+        return self.name if self.shards == 1 else f"{self.name}, shard {self.shard + 1} of {self.shards}"
+
+
 class Profile(_Strict):
-    """Sizes of one profile; ``sequences``: of the experiments on sequences, for questions that have them."""
+    """Sizes of one profile; ``sequences``: of the experiments on sequences, and ``audits``, for questions that have them."""
 
     about: str
     seeds: int = Field(gt=0, le=N_FOLDS)
@@ -104,6 +141,7 @@ class Profile(_Strict):
     evaluation: dict[str, Any] = {}
     resources: Resources = Resources()
     sequences: ExperimentSettings | None = None
+    audits: list[AuditCell] = []
     cells: list[Cell] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -116,6 +154,9 @@ class Profile(_Strict):
                     f"cell {cell.name} has data of its own, but no cell with the same `datasets` runs {', '.join(sorted(missing))}: "
                     "its errors would have no scale"
                 )
+        names = [a.name for a in self.audits]
+        if len(set(names)) != len(names):
+            raise ValueError("two audits have the same name: give each its own")
         return self
 
 

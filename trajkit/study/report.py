@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 
 from trajkit.classical.prefix_experiments import ExperimentSettings
+from trajkit.study.audit_text import verdicts
+from trajkit.study.audits import RESULT, audit_folder
 from trajkit.study.claims import as_json
 from trajkit.study.identity import code_fingerprint
 from trajkit.study.params import ROOT
@@ -33,6 +35,7 @@ PRESENTING = (
         "study.two_releases",
         "viz.frontier",
     ),
+    *("study.audit_text", "study.user_cost", "viz.audits", "viz.roc"),
     *("study.theorem_2_text", "study.stability", "study.threat", "study.costs", "study.curves", "study.tables"),
     *("viz.plots", "viz.curves", "viz.ranks", "viz.threat", "viz.stability", "viz.mechanisms"),
 )
@@ -49,6 +52,8 @@ def build_report(folder: Path) -> None:
     table = table if study.may_show_raw else table.drop(columns=["n_train", "n_test"])
     write_text(folder / "results.csv", table.to_csv(index=False))
     write_text(folder / "claims.json", json.dumps(as_json(study.verdicts()), indent=1))
+    if study.audits:
+        write_text(folder / "audits.csv", verdicts(study).to_csv(index=False))
     if study.plan["private"]:
         mark_figures_private(folder)
     if study.plan["report"]:
@@ -86,6 +91,7 @@ def _identity(folder: Path) -> str:
     parts: dict[str, Any] = {
         "plan": plan,
         "sequences": bool(plan.get("sequences")) and experiment_file(ExperimentSettings(**plan["sequences"])).is_file(),
+        "audits": [(audit_folder(a["audit_id"]) / RESULT).is_file() for a in plan.get("audits", [])],
         "done": [(OUTPUTS / "runs" / r["run_id"] / "manifest.json").is_file() for r in plan["runs"]],
         "template": template.read_text() if plan["report"] else "",
         "claims": (ROOT / "params" / "claims.yaml").read_text(),

@@ -12,15 +12,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from trajkit.attacks.audit_task import AuditReport
 from trajkit.deep.condition_config import ConditionConfig
 from trajkit.errors import MissingDataError
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.release import HIDDEN
+from trajkit.study.audits import read_audits
 from trajkit.study.cells import BASELINES, core, is_tiny, label
 from trajkit.study.claim import Found
 from trajkit.study.claims import Verdict, judge, read_claims
 from trajkit.study.params import RunConfig
 from trajkit.study.rescaling import FLOOR, rescaled
+from trajkit.study.rule_audits import refuted
 from trajkit.study.rule_isolated import isolated
 from trajkit.study.run import OUTPUTS, Run
 from trajkit.study.sequence_study import read_experiments
@@ -95,6 +98,11 @@ class StudyResults:
     def cells_of(self, model: str) -> list[str]:
         """The core cells of one model."""
         return core(self.runs.loc[self.runs["method"] == model, "cell"])
+
+    @cached_property
+    def audits(self) -> dict[str, AuditReport | str]:
+        """Name of each planned audit -> its report, or a sentence that says why there is none."""
+        return read_audits(self.plan.get("audits", []))
 
     @property
     def may_show_raw(self) -> bool:
@@ -294,7 +302,8 @@ class StudyResults:
         """Every claim of the question, judged for each model that it is about."""
         known = read_claims()
         where = {"dataset": self.plan["dataset"], "profile": self.plan["profile"], "test_ratio": self.test_ratio}
-        more = {"small": stability_runs(self), "experiments": self.experiments, "alone": self._isolated}
+        more: dict[str, Any] = {"small": stability_runs(self), "experiments": self.experiments}
+        more["own"] = {"isolated": self._isolated, "audits": lambda: refuted(self.plan.get("audits", []), self.audits)}
         return [v for name in self.plan["claims"] for v in judge(name, known[name], self.results, **more, **where)]
 
     @cached_property

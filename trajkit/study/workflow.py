@@ -20,9 +20,19 @@ import psutil
 from trajkit import datasets
 from trajkit.classical.prefix_experiments import ExperimentSettings
 from trajkit.errors import ParameterError
+from trajkit.study.audits import (
+    FAILED,
+    RESULT,
+    audit_folder,
+    audit_id,
+    plan_audits,
+    read_audits,
+    surprises,
+    write_audit,
+)
 from trajkit.study.identity import run_id
 from trajkit.study.order import beginnings, longest
-from trajkit.study.params import ROOT, PlannedRun, RunConfig, plan_runs, read_question, select_profile
+from trajkit.study.params import ROOT, PlannedAudit, PlannedRun, RunConfig, plan_runs, read_question, select_profile
 from trajkit.study.progress import PARTIAL, Watch
 from trajkit.study.report import build_report, report_is_current
 from trajkit.study.run import OUTPUTS, mark_private, write_params
@@ -42,6 +52,7 @@ class Study:
     report: str | None
     runs: list[tuple[str, PlannedRun]]
     sequences: ExperimentSettings | None = None
+    audits: tuple[tuple[str, PlannedAudit], ...] = ()
 
     @property
     def result(self) -> Path:
@@ -52,6 +63,10 @@ class Study:
         """Ids of the distinct runs that are not complete."""
         ids = dict.fromkeys(rid for rid, _ in self.runs)
         return [rid for rid in ids if not (run_folder(rid) / "manifest.json").is_file()]
+
+    def missing_audits(self) -> list[str]:
+        """Ids of the audits that are not complete."""
+        return [aid for aid, _ in self.audits if not (audit_folder(aid) / RESULT).is_file()]
 
 
 def run_folder(rid: str) -> Path:
@@ -76,22 +91,22 @@ def run_study(
     started = time.monotonic()
     study = plan_study(question, profile=profile, dataset=dataset, data=data, seeds=seeds)
     with lock(OUTPUTS / "locks" / f"{study.question}-{study.folder.name}.lock"):
-        missing = study.missing()
-        if not missing and report_is_current(study.folder):
-            print(f"nothing to do: {len(study.runs)} runs and the report are complete\n{study.result}")
-            return 0
+        missing, audits = study.missing(), study.missing_audits()
+        if not missing and not audits and report_is_current(study.folder):
+            print(f"nothing to do: {_counted(study)} and the report are complete\n{study.result}")
+            return 1 if _surprised(study.folder) else 0
         try:
-            status = _run_missing(study, missing, jobs) if missing else 0
+            status = _run_missing(study, missing, audits, jobs) if missing or audits else 0
         except KeyboardInterrupt:
             print("stopped: finished runs and checkpoints are kept, the same command goes on from there", flush=True)
             return 130
-        left = study.missing()
+        left = [*study.missing(), *study.missing_audits()]
         if study.sequences:
             ensure_experiments(study.sequences)
         build_report(study.folder)
         (study.folder / PARTIAL).unlink(missing_ok=True)
         _announce(study, left, time.monotonic() - started)
-        return 1 if left or status else 0
+        return 1 if left or status or _surprised(study.folder) else 0
 
 
 def plan_study(question: str, *, profile: str, dataset: str, data: str | None, seeds: int | None) -> Study:
@@ -115,6 +130,13 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
             mark_private(run_folder(rid))
         if not (run_folder(rid) / "manifest.json").is_file():
             write_params(run_folder(rid), p.config)
+    audits = tuple(
+        (audit_id(p, data_fingerprint=fingerprint), p) for p in plan_audits(chosen, dataset=dataset, data=path)
+    )
+    for aid, planned_audit in audits:
+        write_audit(aid, planned_audit)
+        if visibility == "private" and planned_audit.dataset:
+            mark_private(audit_folder(aid))
     plan = {
         "question": asked.question,
         "title": asked.title,
@@ -127,10 +149,11 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
         "private": visibility == "private",
         "allow_raw": chosen.allow_raw,
         "sequences": None if chosen.sequences is None else chosen.sequences.model_dump(mode="json"),
+        "audits": [{"audit_id": aid, **p.model_dump(mode="json")} for aid, p in audits],
         "runs": [{"run_id": rid, **p.model_dump(mode="json")} for rid, p in runs],
     }
     write_text(folder / "plan.json", json.dumps(plan, indent=1))
-    return Study(folder, asked.question, profile, asked.report, runs, chosen.sequences)
+    return Study(folder, asked.question, profile, asked.report, runs, chosen.sequences, audits)
 
 
 class Mark(NamedTuple):
@@ -164,17 +187,19 @@ def _fingerprint(data: Trajectories) -> str:
     return hashlib.sha256((data.fingerprint() + json.dumps(declared, sort_keys=True)).encode()).hexdigest()
 
 
-def _run_missing(study: Study, missing: list[str], jobs: int | None) -> int:
+def _run_missing(study: Study, missing: list[str], audits: list[str], jobs: int | None) -> int:
     todo = [(rid, p) for rid, p in study.runs if rid in missing]
     after = beginnings(todo)
     resources: dict[str, Any] = {
         rid: {**p.resources.model_dump(), "after": [after[rid]] if rid in after else []} for rid, p in todo
     }
-    cores = _side_by_side(resources, jobs)
+    to_audit = {aid: p.resources.model_dump() for aid, p in study.audits if aid in audits}
+    cores = _side_by_side(resources | to_audit, jobs)
     config = OUTPUTS / "locks" / f"{study.question}-{study.folder.name}.json"
-    write_text(config, json.dumps({"runs": resources, "python": sys.executable}))
+    write_text(config, json.dumps({"runs": resources, "audits": to_audit, "python": sys.executable}))
+    also = f" and {len(audits)} of {len(study.audits)} audits" if study.audits else ""
     print(
-        f"{study.question}, profile {study.profile}: {len(missing)} of {len(study.runs)} runs to do, {cores} side by side",
+        f"{study.question}, profile {study.profile}: {len(missing)} of {len(study.runs)} runs{also} to do, {cores} side by side",
         flush=True,
     )
     command = [
@@ -183,7 +208,8 @@ def _run_missing(study: Study, missing: list[str], jobs: int | None) -> int:
         "--directory", str(OUTPUTS), "--cores", str(cores), "--quiet", "all",
     ]  # fmt: skip
     environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "XDG_CACHE_HOME": str(OUTPUTS / "locks" / "cache")}
-    command += ["--prioritize", *(f"runs/{rid}/manifest.json" for rid in longest(todo))]
+    first = [f"audits/{aid}/{RESULT}" for aid in audits] or [f"runs/{rid}/manifest.json" for rid in longest(todo)]
+    command += ["--prioritize", *first]
     watch = Watch(study.folder, side_by_side=cores)
     child = subprocess.Popen(command, env=environment, cwd=OUTPUTS)
     try:
@@ -204,13 +230,27 @@ def _side_by_side(resources: dict[str, Any], jobs: int | None) -> int:
 
 
 def _announce(study: Study, left: list[str], seconds: float) -> None:
-    print(f"{len({r for r, _ in study.runs}) - len(left)} runs complete, {len(left)} failed, {seconds:.0f} s")
-    for rid in left:
-        failed = run_folder(rid) / "FAILED.json"
-        why = (
-            json.loads(failed.read_text())["message"]
-            if failed.is_file()
-            else "it was stopped, or the shorter run that it goes on from failed; give the same command again"
-        )
-        print(f"  {rid}: {why} ({run_folder(rid) / 'executed.ipynb'})")
+    done = _counted(study, but=set(left))
+    print(f"{done} complete, {len(left)} failed, {seconds:.0f} s")
+    for one in left:
+        audit = one in dict(study.audits)
+        folder = audit_folder(one) if audit else run_folder(one)
+        why = "it was stopped, or the shorter run that it goes on from failed; give the same command again"
+        if (folder / FAILED).is_file():
+            why = json.loads((folder / FAILED).read_text())["message"]
+        print(f"  {one}: {why} ({folder / (FAILED if audit else 'executed.ipynb')})")
     print(study.result, flush=True)
+
+
+def _surprised(folder: Path) -> bool:
+    plan = json.loads((folder / "plan.json").read_text())
+    found = surprises(plan["audits"], read_audits(plan["audits"]))
+    for sentence in found:
+        print(sentence, flush=True)
+    return bool(found)
+
+
+def _counted(study: Study, *, but: set[str] = frozenset()) -> str:  # type: ignore[assignment]
+    runs = {rid for rid, _ in study.runs} - but
+    audits = {aid for aid, _ in study.audits} - but
+    return f"{len(runs)} runs" + (f" and {len(audits)} audits" if study.audits else "")

@@ -1,0 +1,51 @@
+"""Audits of everything but GANs as tasks of a study, and what a promise to trajectories is worth to people."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from trajkit.attacks.audit_task import AuditConfig, AuditReport, Part
+from trajkit.attacks.broken import table
+from trajkit.errors import DataContractError
+from trajkit.methods import FromList
+
+
+class BrokenTask(AuditConfig):
+    """Sound and broken copies before every test that might see the break, see `trajkit.attacks.broken`."""
+
+    steps: int = Field(5000, ge=100)
+    releases: int = Field(2000, ge=20)
+
+    def run(self, part: Part) -> AuditReport:
+        """A verdict for each copy and test."""
+        return AuditReport(table(steps=self.steps, releases=self.releases, seed=part.seed))
+
+
+class UserLevelTask(AuditConfig):
+    """Epsilon per trajectory against epsilon per user, for each bound of ``caps``: `trajkit.privacy.user_level.epsilon_table`."""
+
+    NEEDS_DATA: ClassVar[bool] = True
+
+    caps: Annotated[tuple[int, ...], FromList] = (1, 4, 16)
+    epsilon: float = Field(10.0, gt=0)
+    delta: float = Field(1e-5, gt=0, lt=1)
+    batch_size: int = Field(128, ge=1)
+    steps: int = Field(720, ge=1)
+
+    def run(self, part: Part) -> AuditReport:
+        """The table "user level"."""
+        from trajkit.privacy.user_level import epsilon_table
+
+        if part.data is None:
+            raise DataContractError("user_level: needs the data set of the study, and there is none")
+        found = epsilon_table(
+            part.data,
+            caps=self.caps,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            batch_size=self.batch_size,
+            steps=self.steps,
+        )
+        return AuditReport(tables={"user level": found.to_dict("records")})

@@ -1,0 +1,183 @@
+"""Tables and sentences on what audits found, made from their figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from trajkit.attacks.audit_task import AuditReport
+from trajkit.attacks.tiny_game import BLACK_BOX
+from trajkit.attacks.verdict import SOUND, Verdict
+from trajkit.study.claims import read_claims
+from trajkit.study.results import StudyResults
+from trajkit.study.rule_audits import SCHEME
+
+GANS = ("worst_case", "tiny_gan", "one_run", "shadow")
+BROKEN, USERS, MEMBERS = "broken", "user_level", "membership"
+COLUMNS = (
+    *("audit", "kind", "subject", "test", "claimed epsilon", "delta", "epsilon at least", "of it black box"),
+    *("best AUC", "contradicted by", "verdict", "releases a world", "tried", "level", "seconds"),
+)
+SHOWN = ["subject", "claimed epsilon", "epsilon at least", "of it black box", "best AUC", "contradicted by", "verdict"]
+LEAST_CLAIM = 1.0
+NONE = "This profile has no audits, or they were not run yet."
+
+
+def _kinds(study: StudyResults) -> dict[str, str]:
+    return {p["name"]: p["audit"] for p in study.plan.get("audits", [])}
+
+
+def found(study: StudyResults) -> Iterator[tuple[str, str, Verdict]]:
+    """(name of the audit, its kind, verdict) of all complete audits, in the order of the plan."""
+    kinds = _kinds(study)
+    for name, report in study.audits.items():
+        if isinstance(report, AuditReport):
+            yield from ((name, kinds[name], v) for v in report.verdicts)
+
+
+def verdicts(study: StudyResults) -> pd.DataFrame:
+    """One row a verdict: the columns `COLUMNS`. "epsilon at least" holds at the level of its row, all scores of the row together; "of it
+    black box" is what the scores of released trajectories show alone, where the test has others too."""
+    rows = [
+        {
+            "audit": name, "kind": kind, "subject": v.subject, "test": v.test, "claimed epsilon": v.claimed_epsilon,
+            "delta": v.claimed_delta, "epsilon at least": v.epsilon_lower, "of it black box": _black_box(v), "best AUC": v.best_auc,
+            "contradicted by": " and ".join(v.by), "verdict": v.verdict, "releases a world": v.trials, "tried": v.tried,
+            "level": v.level, "seconds": round(v.seconds, 1),
+        }
+        for name, kind, v in found(study)
+    ]  # fmt: skip
+    numbers = ("claimed epsilon", "delta", "epsilon at least", "of it black box", "best AUC")
+    return pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(numbers, "float64"))
+
+
+def _black_box(v: Verdict) -> float | None:
+    if not v.scores or all(s.score not in BLACK_BOX for s in v.scores):
+        return v.epsilon_lower
+    return v.epsilon_by(BLACK_BOX)
+
+
+def gans(study: StudyResults) -> pd.DataFrame:
+    """The rows of `verdicts` on the two schemes of a private GAN."""
+    table = verdicts(study)
+    return table[table["kind"].isin(GANS)]
+
+
+def subjects(study: StudyResults) -> pd.DataFrame:
+    """The rows of `verdicts` on all other methods and mechanisms."""
+    table = verdicts(study)
+    return table[~table["kind"].isin([*GANS, BROKEN])]
+
+
+def broken(study: StudyResults) -> pd.DataFrame:
+    """What each test says of each sound and broken copy: subjects are rows, tests columns; empty where a test does not apply."""
+    table = verdicts(study)
+    table = table[table["kind"] == BROKEN]
+    said = table.assign(said=["caught" if by else "passed" for by in table["contradicted by"]])
+    wide = said.pivot_table(index="subject", columns="test", values="said", aggfunc="first", sort=False)
+    return wide.fillna("").rename_axis(columns=None)
+
+
+def tables(study: StudyResults, name: str) -> dict[str, pd.DataFrame]:
+    """Name of the audit -> its table ``name``, where it has one."""
+    reports = {k: r for k, r in study.audits.items() if isinstance(r, AuditReport) and r.tables.get(name)}
+    return {k: pd.DataFrame(r.tables[name]) for k, r in reports.items()}
+
+
+def remembered(study: StudyResults) -> list[Verdict]:
+    """For the figure: audits of noise on the generator and on the critic that claim the smallest epsilon and were held against a curve,
+    one of each kind of data (and of each scheme), the one with the most trainings, placebos left out."""
+    planned = {p["name"]: p["parameters"] for p in study.plan.get("audits", [])}
+    chosen: dict[tuple[str, str], Verdict] = {}
+    for name, kind, v in found(study):
+        p = planned[name]
+        if (
+            SCHEME not in p
+            or p.get("placebo")
+            or not v.allowed
+            or not v.scores
+            or p.get("canary", "corner") != "corner"
+        ):
+            continue
+        key = (p[SCHEME], p.get("data", kind))
+        if (
+            v.claimed_epsilon is not None
+            and p["claimed"] <= LEAST_CLAIM
+            and (key not in chosen or v.trials > chosen[key].trials)
+        ):
+            chosen[key] = v
+    return list(chosen.values())
+
+
+def holes(study: StudyResults) -> pd.DataFrame:
+    """Audits that are not complete, with the reason."""
+    rows = [{"audit": k, "reason": r} for k, r in study.audits.items() if isinstance(r, str)]
+    if not study.may_show_raw:
+        rows = [
+            {**r, "reason": "failed or not run; its folder says why (a message may quote private data)"} for r in rows
+        ]
+    return pd.DataFrame(rows, columns=["audit", "reason"])
+
+
+def answer(study: StudyResults) -> str:
+    """What was contradicted and what was not, in a few sentences."""
+    if not any(True for _ in found(study)):
+        return NONE
+    said = [_claim(study), _largest(study), _others(study), _copies(study)]
+    return "\n\n".join(s for s in said if s)
+
+
+def _claim(study: StudyResults) -> str:
+    verdict = next((v for v in study.verdicts() if v.claim == "C6"), None)
+    if verdict is None:
+        return ""
+    return f"**Claim C6** ({read_claims()['C6'].statement.rstrip('.')}): **{verdict.verdict}**; {verdict.why}."
+
+
+def _largest(study: StudyResults) -> str:
+    """The strongest contradiction of noise on the generator, and the strongest with records that look like trips."""
+    planned = {p["name"]: p["parameters"] for p in study.plan.get("audits", [])}
+    fell = [
+        (planned[n], v) for n, _, v in found(study) if SCHEME in planned[n] and v.by and v.epsilon_lower is not None
+    ]
+    if not fell:
+        return ""
+    worst = max((v for _, v in fell), key=lambda v: (v.epsilon_lower or 0) / (v.claimed_epsilon or 1))
+    text = (
+        f"Where epsilon {worst.claimed_epsilon:.3g} is claimed, it is at least **{worst.epsilon_lower:.2f}** ({worst.subject}; "
+        f"{worst.trials:,} trainings in each world, {100 * worst.level:g} % confidence)."
+    )
+    natural = [v for p, v in fell if p.get("data") in ("natural", "scratch") and "epsilon" in v.by]
+    if natural:
+        best = max(natural, key=lambda v: v.epsilon_lower or 0)
+        text += (
+            f" On trips of a city, with a tiny GAN: at least {best.epsilon_lower:.2f} where {best.claimed_epsilon:.3g} is claimed, of it "
+            f"{_black_box(best):.2f} from released trajectories alone ({best.subject})."
+        )
+    return text
+
+
+def _others(study: StudyResults) -> str:
+    table = subjects(study)
+    table = table[table["claimed epsilon"].notna()]
+    sound = table[~table["subject"].str.contains("broken")]
+    if not len(sound):
+        return ""
+    fell = sound[sound["contradicted by"] != ""]
+    if len(fell):
+        return f"**{len(fell)} of {len(sound)} other claims are contradicted**: {'; '.join(fell['subject'])}."
+    return f"None of the {len(sound)} other claims that were audited is contradicted. That is no proof: a stronger adversary may see more."
+
+
+def _copies(study: StudyResults) -> str:
+    table = broken(study)
+    if not len(table):
+        return ""
+    caught = table.eq("caught").any(axis=1)
+    copies = [s for s in table.index if not s.endswith(SOUND)]
+    missed = [s for s in copies if not caught[s]]
+    false = [s for s in table.index if s.endswith(SOUND) and caught[s]]
+    text = f"{len(copies) - len(missed)} of {len(copies)} broken copies are caught by at least one test"
+    text += f"; missed: {', '.join(missed)}." if missed else "."
+    return text + (f" **{', '.join(false)} was called broken, which it is not.**" if false else "")

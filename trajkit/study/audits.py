@@ -1,0 +1,167 @@
+"""Audits of a study: planned from its params, run one by one under the scheduler, each kept in a folder of its own.
+
+``outputs/audits/<id>/`` holds ``params.yaml``, ``audit.json`` once the audit is complete, and ``FAILED.json`` where it failed. The id is a hash of
+parameters, seed, shard, data (for audits that look at the study's) and code, so a stale result cannot be mistaken for a fresh one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from trajkit import datasets
+from trajkit.attacks.audit_task import AUDITS, AuditReport, Part, audit_class
+from trajkit.attacks.verdict import SOUND
+from trajkit.errors import MissingDataError
+from trajkit.parameters import checked
+from trajkit.study.identity import code_fingerprint
+from trajkit.study.params import AuditCell, PlannedAudit, Profile
+from trajkit.study.run import OUTPUTS
+from trajkit.study.runner import git_commit, in_one_line, lock
+from trajkit.yamlio import dump_yaml, load_yaml, write_text
+
+RESULT, FAILED = "audit.json", "FAILED.json"
+
+
+def audit_folder(aid: str) -> Path:
+    """Folder of an audit."""
+    return OUTPUTS / "audits" / aid
+
+
+def plan_audits(profile: Profile, *, dataset: str, data: str | None) -> list[PlannedAudit]:
+    """One entry for every shard of every audit; parameters are checked and completed with their defaults here.
+
+    Raises ParameterError for anything unknown, mistyped or out of range.
+    """
+    settings = profile.datasets.get(dataset, {})
+    return [p for cell in profile.audits for p in _planned(cell, profile, dataset, data, settings)]
+
+
+def _planned(
+    cell: AuditCell, profile: Profile, dataset: str, data: str | None, settings: dict[str, Any]
+) -> list[PlannedAudit]:
+    cls = audit_class(cell.audit)
+    parameters = checked(cls, cell.parameters, where=f"audit {cell.name}").model_dump(mode="json")
+    own: dict[str, Any] = {"dataset": dataset, "data": data, "dataset_settings": settings} if cls.NEEDS_DATA else {}
+    return [
+        PlannedAudit(
+            name=cell.name, audit=cell.audit, parameters=parameters, seed=cell.seed, expect=cell.expect, shard=i, shards=cell.shards,
+            resources=cell.resources or profile.resources, **own,
+        )
+        for i in range(cell.shards)
+    ]  # fmt: skip
+
+
+def audit_id(planned: PlannedAudit, *, data_fingerprint: str) -> str:
+    """12 hex digits of everything that decides the result; ``data_fingerprint`` counts where the audit looks at the study's data."""
+    keys = {"audit", "parameters", "seed", "shard", "shards", "dataset"}
+    module = AUDITS[planned.audit].partition(":")[0]
+    parts = [
+        planned.model_dump(mode="json", include=keys),
+        data_fingerprint if planned.dataset else "",
+        code_fingerprint(module),
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def write_audit(aid: str, planned: PlannedAudit) -> None:
+    """Write the resolved parameters of an audit that is not complete."""
+    folder = audit_folder(aid)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / RESULT).is_file():
+        write_text(folder / "params.yaml", dump_yaml(planned.model_dump(mode="json")))
+
+
+def run_audit(path: str | Path) -> int:
+    """Do the audit whose resolved parameters are in ``path`` (``outputs/audits/<id>/params.yaml``); return an exit code as `runner.run_file` does."""
+    path = Path(path).resolve()
+    if not path.is_file():
+        raise MissingDataError(f"{path} does not exist: audits are planned by `python -m trajkit study`")
+    folder = path.parent
+    with lock(OUTPUTS / "locks" / f"audit-{folder.name}.lock"):
+        if (folder / RESULT).is_file():
+            return 0
+        planned, started = checked(PlannedAudit, load_yaml(path), where=str(path)), time.monotonic()
+        label = f"audit {planned.title} [{folder.name}]"
+        try:
+            (folder / FAILED).unlink(missing_ok=True)
+            config = checked(audit_class(planned.audit), planned.parameters, where=str(path))
+            report = config.run(_part(planned, folder))
+            about = {"wall_s": round(time.monotonic() - started, 2), "git_commit": git_commit(), "seed": planned.seed}
+            write_text(folder / "manifest.json", json.dumps(about, indent=1))
+            write_text(folder / RESULT, report.to_json())
+        except KeyboardInterrupt:
+            print(f"stopped: {label}; the same command does it again", flush=True)
+            return 130
+        except Exception as error:
+            record = {
+                "error": type(error).__name__,
+                "message": in_one_line(error),
+                "traceback": traceback.format_exc(),
+            }
+            write_text(folder / FAILED, json.dumps(record, indent=1))
+            print(f"FAILED: {label}: {in_one_line(error)}", flush=True)
+            return 1
+    print(f"done: {label} in {time.monotonic() - started:.0f} s", flush=True)
+    return 0
+
+
+def _part(planned: PlannedAudit, folder: Path) -> Part:
+    trajs = None
+    if planned.dataset:
+        trajs = datasets.load(planned.dataset, data=planned.data, settings=planned.dataset_settings)
+    return Part(planned.seed, folder, planned.shard, planned.shards, trajs)
+
+
+def read_audits(planned: list[dict[str, Any]]) -> dict[str, AuditReport | str]:
+    """Name -> report over all shards, in the order of the plan, or a sentence that says why there is none."""
+    found: dict[str, AuditReport | str] = {}
+    by_name: dict[str, list[dict[str, Any]]] = {}
+    for p in planned:
+        by_name.setdefault(p["name"], []).append(p)
+    for name, shards in by_name.items():
+        missing = [p for p in shards if not (audit_folder(p["audit_id"]) / RESULT).is_file()]
+        if missing:
+            found[name] = _why(missing)
+            continue
+        cls = audit_class(shards[0]["audit"])
+        config = checked(cls, shards[0]["parameters"], where=f"audit {name}")
+        reports = [AuditReport.from_json((audit_folder(p["audit_id"]) / RESULT).read_text()) for p in shards]
+        found[name] = config.judged(reports)
+    return found
+
+
+def surprises(planned: list[dict[str, Any]], audits: Mapping[str, AuditReport | str]) -> list[str]:
+    """A sentence for every complete audit that did not come out as its params ``expect`` it to."""
+    found = []
+    for name, expected in {p["name"]: p["expect"] for p in planned if p["expect"]}.items():
+        report = audits[name]
+        if isinstance(report, AuditReport):
+            wrong = _unexpected(report, expected)
+            found += [f"audit {name}: {what}, but params expect: {expected}" for what in wrong]
+    return found
+
+
+def _unexpected(report: AuditReport, expected: str) -> list[str]:
+    if expected != "caught":
+        return [
+            f"{v.subject} is {v.verdict}" for v in report.verdicts if v.contradicted != (expected == "contradicted")
+        ]
+    caught: dict[str, bool] = {}
+    for v in report.verdicts:
+        caught[v.subject] = caught.get(v.subject, False) or v.contradicted
+    said = {True: "is caught", False: "is caught by no test"}
+    return [f"{s} {said[c]}" for s, c in caught.items() if c == s.endswith(SOUND)]
+
+
+def _why(missing: list[dict[str, Any]]) -> str:
+    for p in missing:
+        failed = audit_folder(p["audit_id"]) / FAILED
+        if failed.is_file():
+            return str(json.loads(failed.read_text())["message"])
+    return f"was stopped or never started ({len(missing)} shard{'s' if len(missing) > 1 else ''})"

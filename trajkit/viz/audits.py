@@ -1,0 +1,70 @@
+"""Figures of audits: what a claim allows against what an attack achieves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from trajkit.attacks.verdict import Verdict
+from trajkit.viz.plots import FAINT, INK, finished
+
+CONTRADICTED_COLOUR, STANDS_COLOUR = "#c0392b", "#2471a3"
+LEAST = 1e-4
+
+
+def trade_off(found: Sequence[Verdict]) -> Figure:
+    """Hits against false alarms, one curve a verdict (its best score), above the region that its claim allows.
+
+    All must claim the same: the region of the first is drawn. Logarithmic false alarms: what a promise forbids is being sure.
+    """
+    fig, ax = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
+    first = found[0]
+    alarm, most = np.array(first.allowed).T
+    ax.fill_between(alarm, 0, most, color=FAINT, alpha=0.35, lw=0, label=f"epsilon {first.claimed_epsilon:.3g} allows")
+    ax.plot(alarm, most, color=INK, lw=1)
+    colours = sns.color_palette("colorblind", len(found))
+    for v, colour in zip(found, colours, strict=True):
+        best = max(v.scores, key=lambda s: max(s.auc, 1 - s.auc))
+        x, y = np.array(best.roc).T
+        x, y = (x, y) if best.auc >= 0.5 else (1 - x[::-1], 1 - y[::-1])
+        style = "-" if v.contradicted else "--"
+        ax.step(
+            np.maximum(x, LEAST), y, where="post", color=colour, lw=1.6, ls=style, label=f"{v.subject}: {v.verdict}"
+        )
+    ax.set(
+        xscale="log", xlim=(LEAST, 1), ylim=(-0.02, 1.02),
+        xlabel="releases without the person that are taken for ones with him", ylabel="releases with him that are recognised",
+    )  # fmt: skip
+    fig.legend(loc="outside lower center", ncols=1, frameon=False, fontsize=8)
+    return finished(fig)
+
+
+def bounds(table: pd.DataFrame) -> Figure:
+    """One line a verdict: what is claimed (hollow) and what epsilon is at least (filled), on a logarithmic axis.
+
+    ``table``: subject, claimed epsilon, epsilon at least, contradicted by. Bounds below 0.1 stand at the left border.
+    """
+    rows = table[table["epsilon at least"].notna()].to_dict("records")
+    fig, ax = plt.subplots(figsize=(9.0, 0.27 * len(rows) + 1.4), layout="constrained")
+    for y, row in enumerate(rows):
+        colour = CONTRADICTED_COLOUR if row["contradicted by"] else STANDS_COLOUR
+        least, claimed = max(row["epsilon at least"], 0.1), row["claimed epsilon"]
+        ax.plot(least, y, "<" if least == 0.1 else "o", color=colour, ms=6)
+        if pd.notna(claimed):
+            ax.plot([least, claimed], [y, y], color=colour, lw=1.2, zorder=0)
+            ax.plot(claimed, y, "o", mfc="white", mec=INK, ms=7)
+    ax.set(
+        xscale="log",
+        xlim=(0.09, 30),
+        ylim=(len(rows) - 0.4, -0.6),
+        xlabel="epsilon: claimed (hollow), at least (filled)",
+    )
+    ax.set_yticks(range(len(rows)), [r["subject"] for r in rows], fontsize=8)
+    ax.set_xticks([0.1, 0.3, 1, 3, 10, 30], ["0.1", "0.3", "1", "3", "10", "30"])
+    ax.minorticks_off()
+    return finished(fig)
