@@ -20,7 +20,7 @@ else
 ENV := env
 endif
 
-QUESTIONS := rq1 rq2 rq3 rq5 rq6 rq7
+QUESTIONS := rq1 rq2 rq3 rq4 rq5 rq6 rq7
 STUDY = $(PY) -m trajkit study $@ --profile "$(PROFILE)" --dataset "$(DATASET)" \
         $(if $(DATA),--data "$(DATA)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(JOBS),--jobs "$(JOBS)")
 
@@ -45,6 +45,7 @@ env: ## create .venv from requirements.lock (TORCH_INDEX=... chooses another tor
 rq1: ## question 1: what does DP-SGD cost a trajectory generator? -> outputs/rq1/
 rq2: ## question 2: what does a private condition add? -> outputs/rq2/
 rq3: ## question 3: which model is best, without and with DP? -> outputs/rq3/
+rq4: ## question 4: does the guarantee hold? -> outputs/rq4/
 rq5: ## question 5: deep or classical, at the same epsilon? -> outputs/rq5/
 rq6: ## question 6: anonymity or differential privacy? -> outputs/rq6/
 rq7: ## question 7: what would we publish? -> outputs/rq7/

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from trajkit.attacks.audit_task import AuditReport
+from trajkit.attacks.membership import Membership
 from trajkit.attacks.tiny_game import BLACK_BOX
 from trajkit.attacks.verdict import SOUND, Verdict
 from trajkit.study.claims import read_claims
@@ -181,3 +182,14 @@ def _copies(study: StudyResults) -> str:
     text = f"{len(copies) - len(missed)} of {len(copies)} broken copies are caught by at least one test"
     text += f"; missed: {', '.join(missed)}." if missed else "."
     return text + (f" **{', '.join(false)} was called broken, which it is not.**" if false else "")
+
+
+def membership(study: StudyResults) -> pd.DataFrame:
+    """One row an attack on average people."""
+    found = tables(study, "membership")
+    return pd.concat([t.assign(audit=k) for k, t in found.items()], ignore_index=True) if found else pd.DataFrame()
+
+
+def rocs(study: StudyResults) -> dict[str, Membership]:
+    """Title -> curves of the attacks on average people."""
+    return {}
