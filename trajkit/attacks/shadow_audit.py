@@ -28,7 +28,8 @@ from trajkit.attacks.lira import log_ratio
 from trajkit.attacks.membership import Membership
 from trajkit.attacks.membership import judged as membership_of
 from trajkit.attacks.roc import Roc
-from trajkit.attacks.shadow_models import UNIT, ShadowAudit, ShadowRuns, read_models, train_models
+from trajkit.attacks.shadow_models import UNIT, ShadowRuns, read_models, train_models
+from trajkit.attacks.shadow_targets import ShadowAudit
 from trajkit.attacks.threshold_audit import LEAST_SCORES
 from trajkit.attacks.verdict import Verdict, judged
 from trajkit.errors import ParameterError
@@ -133,15 +134,9 @@ def judge(runs: ShadowRuns, *, level: float = 0.95) -> ShadowVerdict:
     groups = []
     for part in (np.arange(planted, len(known)), np.arange(planted)):
         part = part[known[part]]
-        groups.append(
-            membership_of(
-                {name: values[:, part] for name, values in runs.statistics.items()},
-                runs.inside[:, part],
-                shadows=c.shadows,
-                attacked=c.attacked,
-                level=level,
-            )  # fmt: skip
-        )
+        values = {name: found[:, part] for name, found in runs.statistics.items()}
+        sizes = {"shadows": c.shadows, "attacked": c.attacked, "level": level}
+        groups.append(membership_of(values, runs.inside[:, part], **sizes))
     left_out = int((~known[planted:]).sum()) + max(skipped, int((~known[:planted]).sum()))
     return ShadowVerdict(c, single, pooled, most, most_pooled, groups[0], groups[1], left_out)
 
@@ -169,12 +164,13 @@ def _two_worlds(runs: ShadowRuns, level: float) -> tuple[Verdict, float, int]:
     curve = Curve.of_dp_sgd(runs.claim, largest=2 * claim)
     found = audit(scores, delta=c.delta, level=level, curve=curve)
     most = audit(perfect, delta=c.delta, level=level).epsilon
-    about = {"subject": _subject(runs), "test": "planted records, two worlds", "claimed_epsilon": claim}
-    return judged(found, seconds=runs.seconds, **about), most, skipped
+    test = "planted records, two worlds"
+    single = judged(found, subject=_subject(runs), test=test, claimed_epsilon=claim, seconds=runs.seconds)
+    return single, most, skipped
 
 
 def _one_run(runs: ShadowRuns, known: np.ndarray, level: float) -> tuple[Verdict, float]:
-    """(the verdict of one-run auditing, the bound of guesses that are all right), over the attacked models.
+    """(the verdict of one-run auditing, the bound of the best guesses that the coins allow), over the attacked models.
 
     In each of them the quarter of the planted records ``known`` with the largest sum of log ratios is guessed to be in, the quarter with the smallest
     to be out; the ratios were learned on the shadow models, which share no coin and no draw with the attacked ones.
@@ -193,7 +189,8 @@ def _one_run(runs: ShadowRuns, known: np.ndarray, level: float) -> tuple[Verdict
     )
     given = {"canaries": c.attacked * len(known), "guesses": c.attacked * 2 * k, "delta": c.delta, "level": level}
     epsilon = one_run_epsilon(right=right, **given)  # type: ignore[arg-type]
-    most = one_run_epsilon(right=c.attacked * 2 * k, **given)  # type: ignore[arg-type]
+    could = int(sum(np.minimum(side.sum(axis=1), k).sum() for side in (inside, ~inside)))  # as the coins fell
+    most = one_run_epsilon(right=could, **given)  # type: ignore[arg-type]
     claim = epsilon_of(runs.claim, delta=c.delta, unit=UNIT).epsilon
     tried = f"{right} of {c.attacked * 2 * k} guesses right, by log ratios of {', '.join(runs.statistics)} learned on {c.shadows} shadow models"
     by = ("epsilon",) if epsilon > claim else ()
