@@ -59,7 +59,8 @@ def test_what_releases_its_training_set_is_caught_by_both_tests(verdicts: dict[s
     assert found.planted.by == ("epsilon", "curve") and found.one_run.by == ("epsilon",) and found.contradicted
     assert found.planted.epsilon_lower is not None
     assert found.planted.claimed_epsilon < 0.9 * found.most < found.planted.epsilon_lower <= found.most
-    assert found.one_run.epsilon_lower == found.most_one_run
+    assert found.one_run.epsilon_lower is not None
+    assert 0.9 * found.most_one_run < found.one_run.epsilon_lower <= found.most_one_run
     assert all(s.auc == 1 for s in found.planted.scores if s.score.startswith("nearest"))
     for group in (found.natural, found.canaries):
         assert group["LiRA, nearest"].auc > 0.99 and group["LiRA, nearest"].at[0].tpr > 0.9
