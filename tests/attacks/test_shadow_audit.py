@@ -14,6 +14,7 @@ from member_toys import walks_of_users
 from toys import META
 
 from trajkit.attacks.audit_bounds import audit
+from trajkit.attacks.member_scores import nearest
 from trajkit.attacks.shadow_audit import ShadowVerdict, judge, models_needed, most_accurate, read_models, train_models
 from trajkit.attacks.shadow_models import mechanism
 from trajkit.attacks.shadow_targets import OWN, TINY, ShadowAudit, canaries, targets_of
@@ -166,6 +167,10 @@ def test_canaries_are_where_nobody_goes() -> None:
     moves = np.abs(np.diff(unit, axis=1)).max(axis=(1, 2))
     assert (moves[:5] < 1e-9).all() and (moves[5:] > 1.9).all()
     assert len(np.unique(unit.reshape(9, -1).round(6), axis=0)) == 9
+    for n in (4, 7, 8, 9):  # none lies on the way of another
+        odd = canaries(META, n)
+        for i in range(n):
+            assert nearest(odd.take(np.array([i])), odd.take(np.arange(n) != i))[0] < -np.log(1000)
 
 
 def test_what_so_many_models_can_show() -> None:

@@ -109,7 +109,8 @@ def targets_of(config: ShadowAudit, trajs: Trajectories, *, seed: int) -> Target
 def canaries(meta: Meta, n: int, *, points: int = POINTS) -> Trajectories:
     """``n`` routes nobody takes, at the border of the box: half of them stand there, half jump between opposite places on it."""
     standing = -(-n // 2)
-    places = np.concatenate([_border(standing), _border(n - standing)])
+    around = _border(n)
+    places = np.concatenate([around[::2], around[1::2]])  # so that no jump ends where another one stands
     jumps = np.where(np.arange(points) % 2, -1.0, 1.0)
     signs = np.where(np.arange(n)[:, None] < standing, 1.0, jumps)
     unit = BORDER * places[:, None, :] * signs[:, :, None]
