@@ -65,7 +65,15 @@ tidy(uses) if len(study.results) else NOTHING
 # Folds are drawn by user. The attack takes four points of a trajectory and looks for the nearest released one; *AUC* is the probability that a
 # person of the training set lies nearer to the release than a person held out. *By places alone* drops all times, so that all releases
 # can be compared; *all fields* uses times of the day where they are released. Where the private map from released to real trajectories is known,
-# *named* is the probability of naming the target, against 1 / k. Suppressed people count among the members: they are hidden, and they are missing. A release that says nothing does not win: *trips by hour* spreads a release
+# *named* is the probability of naming the target, against 1 / k.
+#
+# *member auc* is membership inference by somebody who knows two whole trips of a person (or the only one), without times, and looks for the nearest released path:
+# the probability that a person of the training set comes out nearer than one held out. *members found at 1 % false* is the share of the
+# training set's people whom he names where he takes one in a hundred of the others for a member by mistake; a guess finds 1 %. The real
+# trajectories, which hold these very trips, are found at once. Both stand with 95 % intervals in the rows by places alone; with fewer than a hundred people held out, 1 % means not one
+# mistake. The average over people certifies nothing, and a release in which it finds nobody may still give away one who lives apart.
+#
+# Suppressed people count among the members: they are hidden, and they are missing. A release that says nothing does not win: *trips by hour* spreads a release
 # without times evenly over the day, *places never visited* is the share of real points where no released point lies (32 x 32 cells).
 
 # %% [markdown]

@@ -169,6 +169,10 @@ def test_auc_and_its_interval() -> None:
     assert (low, high) == (pytest.approx((0.025) ** (1 / 100)), 1.0)
     low, high = auc_interval(0.0, 100, 0.95)
     assert low == 0.0 and high == pytest.approx(1 - 0.025**0.01)
+    for pairs in (2, 60):  # almost an end: no float beyond it is far enough
+        low, high = auc_interval(1 - 1e-5, pairs, 0.95)
+        assert 0 < low < 1 - 1e-5 and high == 1.0
+        assert auc_interval(1e-310, pairs, 0.95)[0] == 0.0
     misses = 0
     for seed in range(300):
         a, b = _gaussian(0.5, 80, seed)

@@ -122,6 +122,40 @@ def test_a_broken_bound_is_said() -> None:
     assert anonymity_text._bounds_in_words(_linked(0.3).assign(bound=np.nan)) == ""
 
 
+def test_members_are_people_with_at_most_two_trips_and_none_is_on_both_sides() -> None:
+    ins, outs = people(walks(60, 8, seed=0), "m", 5), people(walks(50, 8, seed=1), "o", 3)
+    found = risk.members_found(ins, outs, ins, seed=0)
+    assert found["member auc"] == 1 and found[risk.FOUND] == 1 and set(found) <= set(risk.COLUMNS)
+    blind = risk.members_found(ins, outs, people(walks(100, 8, seed=2), "x"), seed=0)
+    assert blind["member auc low"] < 0.5 < blind["member auc high"] and blind[risk.FOUND] < 0.2
+    assert blind == risk.members_found(ins, outs, people(walks(100, 8, seed=2), "x"), seed=0)
+    shared = people(walks(50, 8, seed=1), "m", 3)  # the names of the first fifty members, on trips of their own
+    assert risk.members_found(ins, shared, ins, seed=0) == {}
+    asked = risk._asked(ins, np.random.default_rng(0))
+    assert (np.bincount(asked.user) == risk.TRIPS).all() and len(np.unique(asked.traj_ids)) == len(asked) == 120
+
+
+def test_members_found_are_told_in_words() -> None:
+    shares = (
+        ("real trajectories", "none", 0.99, 0.97),
+        ("k-anonymity", "k-anonymity", 0.7, 0.2),
+        ("VAE", "dp", 0.5, 0.01),
+    )
+    rows = [
+        {"release": r, "kind": k, "member auc": a, "member auc low": a - 0.05, risk.FOUND: f}
+        | {f"{risk.FOUND} low": f - 0.01, f"{risk.FOUND} high": f + 0.01}
+        for r, k, a, f in shares
+    ]
+    (text,) = anonymity_text._members_in_words(pd.DataFrame(rows))
+    assert "in k-anonymity (0.70)." in text and "VAE" not in text
+    assert (
+        "in real trajectories: 97 % of them (96 to 98 %), where a guess finds 1 %" in text
+        and "certifies nothing" in text
+    )
+    assert "none of them" in anonymity_text._members_in_words(pd.DataFrame([rows[0], rows[2]]))[0]
+    assert anonymity_text._members_in_words(pd.DataFrame([{"release": "x", "kind": "dp"}])) == []
+
+
 def test_what_is_not_usable_is_told_from_what_is_not_measured() -> None:
     errors = pd.DataFrame({"TE": [0.2], "JSD": [0.7]}, index=["privtrace-private"])
     none = {decisions.DP: None, decisions.ANONYMOUS: None}

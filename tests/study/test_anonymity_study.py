@@ -14,7 +14,7 @@ import pytest
 from trajkit.study import run as run_module
 from trajkit.study.anonymity_panels import figures, held, lattice, missing, regions
 from trajkit.study.claim import AGREES, DISAGREES, NOT_TESTABLE, UNDECIDABLE
-from trajkit.study.risk import ALL, COLUMNS, SPACE, named, risk_of
+from trajkit.study.risk import ALL, COLUMNS, FOUND, SPACE, named, risk_of
 from trajkit.study.rule_isolated import isolated
 from trajkit.study.run import ORIGIN, Run, open_run, reuse_release
 from trajkit.study.unicity import ANTENNAS, unicity_of
@@ -73,7 +73,11 @@ def test_real_trajectories_are_found_and_k_anonymous_ones_are_not(
     real = risk_of(done("real", tmp_path, monkeypatch))
     assert [row["fields"] for row in real] == [SPACE] and real[0]["auc"] > 0.85 and real[0]["named"] > 0.7
     assert real[0]["bound"] is None and real[0]["kind"] == "none" and real[0]["suppressed"] == 0
+    assert real[0]["member auc"] > 0.95 and real[0][FOUND] > 0.8  # whole trips, and no mistake
     rows = risk_of(k_anonymous)
+    assert [row["fields"] for row in rows if "member auc" in row] == [SPACE]
+    assert rows[0]["member auc low"] < rows[0]["member auc"] < rows[0]["member auc high"] <= 1
+    assert 0 <= rows[0][f"{FOUND} low"] <= rows[0][FOUND] <= rows[0][f"{FOUND} high"] and rows[0][FOUND] < 0.5
     assert set(rows[0]) <= set(COLUMNS) and {row["fields"] for row in rows} <= {SPACE, ALL}
     for row in rows:
         assert row["bound"] == pytest.approx(1 / 3) and row["named"] <= row["bound"] + 0.1

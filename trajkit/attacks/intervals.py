@@ -53,8 +53,10 @@ def auc_interval(value: float, pairs: int, level: float) -> tuple[float, float]:
     def far(truth: float) -> float:
         return float(rel_entr(value, truth) + rel_entr(1 - value, 1 - truth)) - allowed
 
-    low = 0.0 if value == 0 else float(brentq(far, 1e-300, value))
-    high = 1.0 if value == 1 else float(brentq(far, value, math.nextafter(1.0, 0.0)))
+    # near the end of the scale, or with few pairs, no truth that a float can say is far enough
+    least, most = 1e-300, math.nextafter(1.0, 0.0)
+    low = 0.0 if value <= least or far(least) <= 0 else float(brentq(far, least, value))
+    high = 1.0 if value >= most or far(most) <= 0 else float(brentq(far, value, most))
     return low, high
 
 

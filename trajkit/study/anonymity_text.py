@@ -10,7 +10,7 @@ from trajkit.study import anonymity_panels as panels
 from trajkit.study.cells import ANONYMIZERS, is_tiny, mapped, parsed
 from trajkit.study.decisions import decisions, errors_by_cell
 from trajkit.study.results import K_ANONYMOUS, PRIMARY, StudyResults
-from trajkit.study.risk import ALL, KNOWN, SPACE, in_short, named, risk_table
+from trajkit.study.risk import ALL, FOUND, KNOWN, SPACE, in_short, named, risk_table
 from trajkit.study.silence import PLACES, silence_table
 from trajkit.study.text import claims_in_words
 from trajkit.trajectories import Trajectories
@@ -98,7 +98,25 @@ def _risk_in_words(study: StudyResults) -> list[str]:
             )
             said.append(f"by {fields} " + (f"in {names}" if names else "in none"))
     text = "Four known points tell people who are in the data from people who are not (AUC surely above 0.5), among releases that promise something, "
-    return [text + "; ".join(said) + "." + _bounds_in_words(risk)]
+    return [text + "; ".join(said) + "." + _bounds_in_words(risk), *_members_in_words(risk)]
+
+
+def _members_in_words(risk: pd.DataFrame) -> list[str]:
+    """What somebody finds who knows whole trips and looks for the nearest released one; nothing where nobody was asked."""
+    known = risk[risk["member auc"].notna()] if "member auc" in risk else risk.iloc[:0]
+    if not len(known):
+        return []
+    text = "Who knows whole trips, and not four points of one, tells members from others by the nearest released path"
+    promised = known[known["kind"] != "none"].sort_values("member auc", ascending=False)
+    above = promised[promised["member auc low"] > 0.5]
+    names = ", ".join(f"{r['release']} ({r['member auc']:.2f})" for r in above.to_dict("records")) or "none of them"
+    text += f": among releases that promise something, surely (AUC) in {names}." if len(promised) else "."
+    most = known.loc[known[FOUND].astype(float).idxmax()]
+    text += (
+        f" Taking 1 % of the others for members by mistake, he finds most members in {most['release']}: {100 * most[FOUND]:.0f} % of them "
+        f"({100 * most[f'{FOUND} low']:.0f} to {100 * most[f'{FOUND} high']:.0f} %), where a guess finds 1 %."
+    )
+    return [text + " This is one attack on people of the usual kind: where it finds nobody, it certifies nothing."]
 
 
 def _bounds_in_words(risk: pd.DataFrame) -> str:

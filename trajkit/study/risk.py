@@ -1,4 +1,4 @@
-"""What an adversary with a few known points makes of each release of a study, kept beside the run that was attacked.
+"""What an adversary makes of each release of a study, who knows a few points of a target or all of his trips, kept beside the run that was attacked.
 
 All figures are for the first repetition. They are measured on true records, so they are shown where raw data may be, and they are what one
 attack achieves: no bound, and nothing that compares with an epsilon.
@@ -18,10 +18,13 @@ from trajkit.anonymize.lkc import canonical, settled
 from trajkit.anonymize.signatures import signatures
 from trajkit.anonymize.tessellation import SquareCells
 from trajkit.anonymize.time_bins import TimeBins
+from trajkit.attacks.member_scores import nearest
 from trajkit.attacks.nearest_neighbour import nearest_advantage, nearest_linkage
 from trajkit.attacks.origin import Origin
 from trajkit.attacks.reidentification import reidentification
+from trajkit.attacks.roc import roc_of
 from trajkit.privacy.guarantee import Guarantee
+from trajkit.seeds import rng
 from trajkit.study.cells import is_tiny, label, parsed
 from trajkit.study.identity import code_fingerprint
 from trajkit.study.results import StudyResults
@@ -30,11 +33,19 @@ from trajkit.trajectories import Trajectories
 from trajkit.yamlio import write_text
 
 KNOWN, TARGETS = 4, 400
+PEOPLE, TRIPS, PLACES, FALSE = (
+    400,
+    2,
+    8,
+    0.01,
+)  # membership inference: people on a side, trips of each, places of a trip; others taken for members
+FOUND = "members found at 1 % false"
 NO_INFORMATION = ("uniform", "straight", "cloud")
 SPACE, ALL = "places alone", "all fields"
 POINTWISE = "k-anonymity of points"
 COLUMNS = (
     *("cell", "release", "guarantee", "kind", "fields", "auc", "auc_low", "auc_high"),
+    *("member auc", "member auc low", "member auc high", FOUND, f"{FOUND} low", f"{FOUND} high"),
     *("named", "named_low", "named_high", "named by cells", "bound", "guess", "suppressed"),
 )
 
@@ -44,6 +55,8 @@ def risk_table(study: StudyResults) -> pd.DataFrame:
 
     auc     probability that a person of the training set lies nearer to the release than one held out, with its 95 % interval; a guess
             has 0.5. Of *real* the members are those who were released.
+    member auc   the same where the adversary knows the whole of some trips of a person and no times (`members_found`); ``FOUND``: share of members
+            that he finds where he takes 1 % of the others for members; a guess finds 1 %. With 95 % intervals; only in rows of `SPACE`.
     named   mean probability of naming a target by the nearest released trajectory, where the private map is known; "named by cells": by the
             classes that hold 1 to 4 known cells (and time bins), the largest of the four figures, where the release is made of cells. guess:
             1 / persons in the release; bound: 1 / k where k-anonymity by users of whole trajectories or of their parts is promised.
@@ -121,6 +134,8 @@ def _attacked(run: Run) -> list[dict[str, Any]]:
             "auc_low": found.auc_interval[0],
             "auc_high": found.auc_interval[1],
         }
+        if fields == SPACE:
+            row |= members_found(a, b, c, seed=seed)
         if source is not None:
             row["named by cells"] = _by_cells(run, source, fields)
             k = release.guarantee.k if whole else None
@@ -132,6 +147,38 @@ def _attacked(run: Run) -> list[dict[str, Any]]:
                 }  # fmt: skip
         rows.append({**about, **row})
     return rows
+
+
+def members_found(members: Trajectories, others: Trajectories, released: Trajectories, *, seed: int) -> dict[str, Any]:
+    """Membership inference by the nearest released path to each known trip, mean over the trips of a person; times are not compared.
+
+    At most `PEOPLE` of each side and `TRIPS` trips of each, drawn at random; people who are on both sides (folds by trajectory) are left out. Empty
+    where a side has nobody left.
+    """
+    both = np.intersect1d(*(x.user_ids[np.unique(x.user)] for x in (members, others)))
+    sides = []
+    for name, trajs in (("in", members), ("out", others)):
+        asked = _asked(trajs.take(~np.isin(trajs.user_ids[trajs.user], both)), rng(seed, "attack", "members", name))
+        if not len(asked):
+            return {}
+        _, person = np.unique(asked.user, return_inverse=True)
+        sides.append(np.bincount(person, nearest(asked, released, points=PLACES)) / np.bincount(person))
+    roc = roc_of(*sides, fpr=(FALSE,))
+    (at,) = roc.at
+    return {
+        "member auc": roc.auc, "member auc low": roc.auc_interval[0], "member auc high": roc.auc_interval[1],
+        FOUND: at.tpr, f"{FOUND} low": at.tpr_interval[0], f"{FOUND} high": at.tpr_interval[1],
+    }  # fmt: skip
+
+
+def _asked(trajs: Trajectories, random: np.random.Generator) -> Trajectories:
+    """At most `TRIPS` trips of at most `PEOPLE` people."""
+    drawn = random.permutation(np.unique(trajs.user))[:PEOPLE]
+    order = random.permutation(np.flatnonzero(np.isin(trajs.user, drawn)))
+    order = order[np.argsort(trajs.user[order], kind="stable")]
+    user = trajs.user[order]
+    rank = np.arange(len(user)) - np.searchsorted(user, user, side="left")
+    return trajs.take(np.sort(order[rank < TRIPS]))
 
 
 def _by_cells(run: Run, source: np.ndarray, fields: str) -> float | None:
