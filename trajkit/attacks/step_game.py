@@ -41,15 +41,15 @@ from trajkit.trajectories import Trajectories
 
 FLAWS = (HALVED, UNCLIPPED)
 DELTA, UNIT = 1e-5, "trajectory"
-OTHERS, LENGTH = 4, 8
+OTHERS, LENGTH = 2, 8
 DRAWS = 128  # of the objective, for a mean gradient
 TINY: dict[str, Any] = {
     "length": LENGTH, "channels": 2, "channel_multipliers": (1,), "groups": 1, "attention": False, "device": "cpu",
     "physical_batch": 16, "max_grad_norm": 0.01,
 }  # fmt: skip
 METHODS: dict[str, dict[str, Any]] = {
-    "diffusion": {**TINY, "diffusion_steps": 20, "sampling_steps": 5, "noise_draws_per_example": 4},
-    "vae": {**TINY, "latent": 4, "kl_warmup_steps": 0, "noise_draws_per_example": 4},
+    "diffusion": {**TINY, "diffusion_steps": 20, "sampling_steps": 5, "noise_draws_per_example": 8},
+    "vae": {**TINY, "latent": 4, "kl_warmup_steps": 0, "noise_draws_per_example": 8},
     "gan": {**TINY, "latent": 4, "dp_target": "critic", "penalty_weight": 1e-4},
 }
 
