@@ -32,7 +32,6 @@ from trajkit.study.tables import metric_table, tidy
 from trajkit.study.text import limits, setting
 from trajkit.study.user_cost import user_cost, user_differences
 from trajkit.viz import audits, plots
-from trajkit.viz.roc import roc_figure
 
 study = StudyResults(study_dir)
 NOTHING = Markdown("Not shown: no audit of this kind is planned here or complete.")
@@ -95,7 +94,7 @@ display(audits.bounds(gans) if len(gans) else NOTHING)
 
 # %%
 for name, table in text.tables(study, "shadow").items():
-    display(Markdown(f"**{name}**"), tidy(table))
+    display(Markdown(text.said(study)[name]), tidy(table))
 
 # %% [markdown]
 # ## Everything else
@@ -132,8 +131,8 @@ members = text.membership(study)
 tidy(members) if len(members) else NOTHING
 
 # %%
-for name, curves in text.rocs(study).items():
-    display(roc_figure(curves, title=name))
+curves = text.rocs(study)
+display(audits.average_case(curves) if len(curves) else NOTHING)
 
 # %% [markdown]
 # ## Trajectories or people?

@@ -1,7 +1,7 @@
 """An audit as a task: typed parameters, a run from a seed, and a report that is kept as JSON.
 
 A task is one line of a study (``audits:`` in params/rq4.yaml); its kind is looked up in `AUDITS`. What it finds depends on its parameters,
-its seed and, where ``NEEDS_DATA``, on the data set of the study. A task that `can_shard` is done in parts, side by side or on other machines,
+its seed and, where ``NEEDS_DATA``, on the data set of the study. A task with ``SHARDS`` is done in parts, side by side or on other machines,
 and judged over all of them.
 """
 
@@ -25,6 +25,11 @@ AUDITS: dict[str, str] = {
     "tiny_gan": "trajkit.attacks.gan_tasks:TinyGanTask",
     "one_run": "trajkit.attacks.gan_tasks:OneRunTask",
     "true_guarantee": "trajkit.attacks.gan_tasks:TrueGuaranteeTask",
+    "shadow": "trajkit.attacks.member_tasks:ShadowTask",
+    "membership": "trajkit.attacks.member_tasks:MembershipTask",
+    "step": "trajkit.attacks.subject_tasks:StepTask",
+    "release": "trajkit.attacks.subject_tasks:ReleaseTask",
+    "mechanism": "trajkit.attacks.subject_tasks:MechanismTask",
     "broken": "trajkit.attacks.subject_tasks:BrokenTask",
     "user_level": "trajkit.attacks.subject_tasks:UserLevelTask",
 }
@@ -63,14 +68,14 @@ class AuditConfig(MethodConfig):
     """Base of the parameters of every kind of audit."""
 
     NEEDS_DATA: ClassVar[bool] = False
-    can_shard: ClassVar[bool] = False
+    SHARDS: ClassVar[bool] = False
 
     def run(self, part: Part) -> AuditReport:
         """Do the audit, or one shard of it."""
         raise NotImplementedError
 
-    def judged(self, reports: Sequence[AuditReport]) -> AuditReport:
-        """The report over all shards."""
+    def judged(self, reports: Sequence[AuditReport], folders: Sequence[Path]) -> AuditReport:
+        """The report over all shards, each with its folder."""
         (report,) = reports
         return report
 

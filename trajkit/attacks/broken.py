@@ -15,10 +15,8 @@ nothing but copies of itself proves little, so the sound ones go through the sam
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -26,16 +24,15 @@ from torch import Tensor, nn
 
 from trajkit.attacks.audit_bounds import Curve, audit
 from trajkit.attacks.verdict import SOUND, Verdict, judged
+from trajkit.attacks.watched import FLAWS, FlawedTrainer
 from trajkit.classical.tree_noise import LevelNoise
 from trajkit.deep.train_settings import TrainSettings
-from trajkit.deep.trainer import Trainer
 from trajkit.errors import ParameterError
 from trajkit.privacy.accounting import epsilon_of
 from trajkit.privacy.ledger import DpSgd
 from trajkit.privacy.mechanisms import Geometric
 from trajkit.seeds import child_seed, rng
 
-FLAWS = ("noise halved", "clipping off", "shuffled", "empty batches skipped")
 CLIP, CANARY = 1.0, 1000.0
 LEVEL, DELTA, UNIT = 0.95, 1e-5, "trajectory"
 
@@ -64,62 +61,12 @@ class _Linear:
         pass
 
 
-class _Watched(torch.optim.SGD):
-    """An optimiser that writes down what it is given and moves nothing."""
-
-    def __init__(self, parameters: list[nn.Parameter]) -> None:
-        super().__init__(parameters, lr=0.0)
-        self.given: list[np.ndarray] = []
-
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        (weight,) = (p for group in self.param_groups for p in group["params"])
-        self.given.append(weight.grad.detach().numpy()[0].copy())
-
-
-class Subject(Trainer):
-    """The kit's `Trainer` on [n, k] records whose gradients they are, with one ``flaw`` or `SOUND`.
-
-    ``sums``: float32 [updates, k] noisy sums as the optimiser was given them; ``made``: bool [steps], whether a step made an update.
-    """
+class Subject(FlawedTrainer):
+    """`FlawedTrainer` on [n, k] records whose gradients they are; ``sums`` are float32 [updates, k]."""
 
     def __init__(self, records: Tensor, settings: TrainSettings, *, flaw: str, seed: int) -> None:
-        if flaw not in (SOUND, *FLAWS):
-            raise ParameterError(f"flaw = {flaw!r}: use one of {', '.join((SOUND, *FLAWS))}")
-        self.flaw = flaw
         model = nn.Linear(records.shape[1], 1, bias=False)
-        super().__init__(model, _Linear(), records, settings, seed=seed, identity=flaw)
-        self.optimizer = _Watched(self.parameters)  # type: ignore[assignment]
-        self.made: list[bool] = []
-        if flaw == "clipping off":
-            self.engine.max_grad_norm = math.inf  # type: ignore[attr-defined]
-
-    @property
-    def sums(self) -> np.ndarray:
-        """See the class."""
-        return np.array(self.optimizer.given) * self.expected_batch  # type: ignore[attr-defined]
-
-    def _summed_gradient(self, index: Tensor, drawn: dict[str, Tensor]) -> tuple[list[Tensor], float, Tensor]:
-        self.batch = self._next_of_epoch() if self.flaw == "shuffled" else index
-        return super()._summed_gradient(self.batch, drawn)
-
-    def _next_of_epoch(self) -> Tensor:
-        """The batch of this step where every record is in exactly one of the 1 / q batches of an epoch."""
-        batches = round(1 / self.settings.sample_rate)
-        if self.step % batches == 0:
-            self.order = torch.randperm(len(self.records), generator=self.generators["sampler"])
-        size = math.ceil(len(self.records) / batches)
-        at = size * (self.step % batches)
-        return self.order[at : at + size]
-
-    def _apply(self, total: list[Tensor], free: list[Tensor] | None = None) -> None:
-        skip = self.flaw == "empty batches skipped" and len(self.batch) == 0
-        if not skip:
-            planned = self.settings
-            if self.flaw == "noise halved":
-                self.settings = replace(planned, noise_multiplier=planned.noise_multiplier / 2)
-            super()._apply(total, free)
-            self.settings = planned
-        self.made.append(not skip)  # the step is counted and accounted either way
+        super().__init__(model, _Linear(), records, settings, seed=seed, identity=flaw, flaw=flaw)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
+from torch import Tensor
 
 from trajkit.attacks.audit_bounds import one_run_epsilon
 from trajkit.attacks.audit_task import AuditConfig, AuditReport, Part
@@ -97,12 +98,7 @@ class TinyGanTask(_GanTask):
     def _setting(self, config: TinyGan, seed: int) -> Setting:
         if self.data == "crafted":
             return crafted(config, n=self.n)
-        trips = simulate(people=PEOPLE, days=DAYS, seed=self.city_seed, workers=1).trajectories
-        first = np.unique(trips.user, return_index=True)[1]  # one trip of each person
-        order = rng(seed, "attack", "people").permutation(len(first))
-        private = first[order[: self.n]]
-        public = np.flatnonzero(~np.isin(trips.user, trips.user[private]))
-        rows = rows_of(trips, config.size // 2)
+        rows, private, public = city_rows(self.n, size=config.size, city_seed=self.city_seed, seed=seed)
         start = pretrain(rows[public], config, seed=seed) if self.data == "natural" else None
         canaries = {"corner": corner(config.size), "zigzag": zigzag(config.size)}
         if self.canary == "typical":
@@ -110,6 +106,16 @@ class TinyGanTask(_GanTask):
             target = public[int((rows[public] - mean).square().sum(1).argmin())]
             return natural(rows[private], canary=rows[target], start=start)
         return natural(rows[private], canary=canaries[self.canary], start=start)
+
+
+def city_rows(n: int, *, size: int, city_seed: int, seed: int) -> tuple[Tensor, np.ndarray, np.ndarray]:
+    """(trips of a simulated city as rows [m, ``size``], the ``n`` private ones, the public ones): one private trip a person, whose others are
+    neither."""
+    trips = simulate(people=max(PEOPLE, 4 * n), days=DAYS, seed=city_seed, workers=1).trajectories
+    first = np.unique(trips.user, return_index=True)[1]
+    private = first[rng(seed, "attack", "people").permutation(len(first))[:n]]
+    public = np.flatnonzero(~np.isin(trips.user, trips.user[private]))
+    return rows_of(trips, size // 2), private, public
 
 
 class OneRunTask(_GanTask):

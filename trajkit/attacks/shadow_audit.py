@@ -71,14 +71,20 @@ class ShadowVerdict:
         return self.planted.contradicted or self.one_run.contradicted
 
     @property
+    def claimed(self) -> float:
+        """The accountant's epsilon."""
+        assert self.planted.claimed_epsilon is not None
+        return self.planted.claimed_epsilon
+
+    @property
     def needed(self) -> int:
         """`models_needed` for this claim with as many scores."""
         p = self.planted
-        return models_needed(p.claimed_epsilon, p.claimed_delta, scores=len(p.scores), level=p.level)
+        return models_needed(self.claimed, p.claimed_delta, scores=len(p.scores), level=p.level)
 
     def in_words(self) -> str:
         """A paragraph."""
-        claim, best = self.planted.claimed_epsilon, max(_accuracy(roc) for _, roc in self.natural.attacks)
+        claim, best = self.claimed, max(_accuracy(roc) for _, roc in self.natural.attacks)
         allowed = most_accurate(claim, self.config.delta)
         said = "contradicted" if self.contradicted else "not contradicted, which proves nothing"
         return (
@@ -102,7 +108,7 @@ class ShadowVerdict:
         }
         return {
             "subject": self.planted.subject, "claimed epsilon": self.planted.claimed_epsilon, "claimed delta": self.config.delta,
-            "accuracy allowed": most_accurate(self.planted.claimed_epsilon, self.config.delta), "tests": tests,
+            "accuracy allowed": most_accurate(self.claimed, self.config.delta), "tests": tests,
             "models needed": self.needed, "membership": attacks, "left out": self.left_out, "settings": self.config.model_dump(mode="json"),
         }  # fmt: skip
 

@@ -8,6 +8,11 @@ from pydantic import Field
 
 from trajkit.attacks.audit_task import AuditConfig, AuditReport, Part
 from trajkit.attacks.broken import table
+from trajkit.attacks.mechanism_game import mechanism_table
+from trajkit.attacks.release_game import SUBJECTS, release_game
+from trajkit.attacks.step_game import step_game
+from trajkit.attacks.verdict import SOUND
+from trajkit.attacks.watched import HALVED
 from trajkit.errors import DataContractError
 from trajkit.methods import FromList
 
@@ -21,6 +26,48 @@ class BrokenTask(AuditConfig):
     def run(self, part: Part) -> AuditReport:
         """A verdict for each copy and test."""
         return AuditReport(table(steps=self.steps, releases=self.releases, seed=part.seed))
+
+
+class StepTask(AuditConfig):
+    """Single steps of the deep methods' own DP-SGD, sound and with half the noise, see `trajkit.attacks.step_game`."""
+
+    methods: Annotated[tuple[str, ...], FromList] = ("diffusion", "vae", "gan")
+    steps: int = Field(400, ge=4)
+    flaws: Annotated[tuple[str, ...], FromList] = (SOUND, HALVED)
+
+    def run(self, part: Part) -> AuditReport:
+        """A verdict for each method and flaw."""
+        return AuditReport(
+            tuple(step_game(m, steps=self.steps, seed=part.seed, flaw=f) for m in self.methods for f in self.flaws)
+        )
+
+
+class ReleaseTask(AuditConfig):
+    """What whole methods release, see `trajkit.attacks.release_game`."""
+
+    methods: Annotated[tuple[str, ...], FromList] = (*SUBJECTS,)
+    releases: int = Field(1000, ge=16)
+    epsilon: float = Field(1.0, gt=0)
+
+    def run(self, part: Part) -> AuditReport:
+        """A verdict for each method."""
+        return AuditReport(
+            tuple(release_game(m, releases=self.releases, seed=part.seed, epsilon=self.epsilon) for m in self.methods)
+        )
+
+
+class MechanismTask(AuditConfig):
+    """The noise mechanisms on their worst inputs, as they are and with noise for twice the epsilon, see `trajkit.attacks.mechanism_game`."""
+
+    epsilon: float = Field(1.0, gt=0)
+    dimension: int = Field(8, ge=2)
+    releases: int = Field(100_000, ge=4)
+
+    def run(self, part: Part) -> AuditReport:
+        """Two verdicts for each mechanism."""
+        return AuditReport(
+            mechanism_table(epsilon=self.epsilon, dimension=self.dimension, releases=self.releases, seed=part.seed)
+        )
 
 
 class UserLevelTask(AuditConfig):

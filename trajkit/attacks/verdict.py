@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trajkit.attacks.audit_bounds import Audit, ScoreAudit
+from trajkit.errors import ParameterError
 
 SOUND = "sound"  # how the subject of a verdict ends that is the kit's own, next to broken copies of it
-CONTRADICTED, NOT_CONTRADICTED = "contradicted", "not contradicted"
+CONTRADICTED, NOT_CONTRADICTED, NO_CLAIM = "contradicted", "not contradicted", "no epsilon is claimed"
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,8 @@ class Verdict:
     """One test of one claim. "not contradicted" proves nothing: a stronger adversary may see what this one did not.
 
     subject, test      what was audited, and by which game or check
-    claimed_epsilon, claimed_delta   the claim, in the unit of the subject
+    claimed_epsilon, claimed_delta   the claim, in the unit of the subject; claimed_epsilon None: no epsilon is claimed (k-anonymity, say),
+                       and claimed_delta is the delta at which epsilon_lower is shown
     epsilon_lower      audited lower bound on epsilon at that delta, corrected for all scores tried; None where the test bounds none
     mu_lower           the same on mu; None likewise
     best_auc           largest AUC (or 1 - AUC) of the scores tried: how far the test sees anything at all; None likewise
@@ -32,7 +34,7 @@ class Verdict:
 
     subject: str
     test: str
-    claimed_epsilon: float
+    claimed_epsilon: float | None
     claimed_delta: float
     epsilon_lower: float | None
     mu_lower: float | None
@@ -64,12 +66,19 @@ class Verdict:
     @property
     def verdict(self) -> str:
         """In words."""
+        if self.claimed_epsilon is None:
+            return NO_CLAIM
         return CONTRADICTED if self.contradicted else NOT_CONTRADICTED
 
 
-def judged(found: Audit, *, subject: str, test: str, claimed_epsilon: float, seconds: float) -> Verdict:
-    """The verdict of a game on the claim of ``claimed_epsilon`` at the delta of the audit, and on the curve that it was given."""
-    by = ["epsilon"] if found.epsilon > claimed_epsilon else []
+def judged(found: Audit, *, subject: str, test: str, claimed_epsilon: float | None, seconds: float) -> Verdict:
+    """The verdict of a game on the claim of ``claimed_epsilon`` at the delta of the audit, and on the curve that it was given.
+
+    None claims nothing, so nothing can contradict it; a curve beside it is refused by ParameterError.
+    """
+    if claimed_epsilon is None and found.refutes_curve is not None:
+        raise ParameterError("claimed_epsilon = None, but the audit was given a claimed curve: a curve is a claim")
+    by = ["epsilon"] if claimed_epsilon is not None and found.epsilon > claimed_epsilon else []
     by += ["curve"] if found.refutes_curve else []
     names = ", ".join(s.score for s in found.by_score)
     return Verdict(

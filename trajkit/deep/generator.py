@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
@@ -101,24 +102,8 @@ class DeepGenerator:
         whole = train
         train, conditions = split_conditions(whole, test, c.condition, seed=seed)
         self.conditions_ = self._conditions(conditions, seed)
-        records, examples = self._examples(train, seed)
-        budget = plan(c, len(examples))
-        self.device_ = pick_device(c.device)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(child_seed(seed, "init"))
-            model, objective, companion = self._build(budget, seed)
-        if c.trips_per_user is not None:
-            objective = PerUser(objective, c.trips_per_user, tuple(records.shape[1:]))
-        trainer = Trainer(
-            model,
-            objective,
-            examples,
-            self._settings(budget),
-            seed=seed,
-            identity=self._identity(seed, whole, test),
-            device=self.device_,
-            checkpoint=checkpoint,
-            companion=companion,
+        trainer, budget, records = self.trainer_for(
+            train, seed=seed, identity=self._identity(seed, whole, test), checkpoint=checkpoint
         )
         shared = self._shared(train, prefixes, trainer.identity) if checkpoint is not None else None
         if shared is not None and checkpoint is not None and not checkpoint.exists():
@@ -137,6 +122,38 @@ class DeepGenerator:
         self.report_ = self._report(trainer, budget, records)
         self._check_collapse()
         return self
+
+    def trainer_for(
+        self,
+        train: Trajectories,
+        *,
+        seed: int,
+        identity: str,
+        checkpoint: Path | None = None,
+        kind: Callable[..., Trainer] = Trainer,
+    ) -> tuple[Trainer, Budget, Tensor]:
+        """Return the training on ``train`` before its first step, its budget, and the records [n, …]; ``kind``: an audit takes a trainer of its own."""
+        c = self.config
+        records, examples = self._examples(train, seed)
+        budget = plan(c, len(examples))
+        self.device_ = pick_device(c.device)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(child_seed(seed, "init"))
+            model, objective, companion = self._build(budget, seed)
+        if c.trips_per_user is not None:
+            objective = PerUser(objective, c.trips_per_user, tuple(records.shape[1:]))
+        trainer = kind(
+            model,
+            objective,
+            examples,
+            self._settings(budget),
+            seed=seed,
+            identity=identity,
+            device=self.device_,
+            checkpoint=checkpoint,
+            companion=companion,
+        )
+        return trainer, budget, records
 
     @property
     def guarantee_(self) -> Guarantee:

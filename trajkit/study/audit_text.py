@@ -7,15 +7,14 @@ from collections.abc import Iterator
 import pandas as pd
 
 from trajkit.attacks.audit_task import AuditReport
-from trajkit.attacks.membership import Membership
 from trajkit.attacks.tiny_game import BLACK_BOX
 from trajkit.attacks.verdict import SOUND, Verdict
 from trajkit.study.claims import read_claims
 from trajkit.study.results import StudyResults
-from trajkit.study.rule_audits import SCHEME
+from trajkit.study.rule_audits import scheme_of
 
 GANS = ("worst_case", "tiny_gan", "one_run", "shadow")
-BROKEN, USERS, MEMBERS = "broken", "user_level", "membership"
+DRAWN, BROKEN = ("worst_case", "tiny_gan"), "broken"
 COLUMNS = (
     *("audit", "kind", "subject", "test", "claimed epsilon", "delta", "epsilon at least", "of it black box"),
     *("best AUC", "contradicted by", "verdict", "releases a world", "tried", "level", "seconds"),
@@ -29,12 +28,17 @@ def _kinds(study: StudyResults) -> dict[str, str]:
     return {p["name"]: p["audit"] for p in study.plan.get("audits", [])}
 
 
+def _reports(study: StudyResults) -> dict[str, AuditReport]:
+    """The complete ones; none that looked at records that may not be shown."""
+    hidden = {p["name"] for p in study.plan.get("audits", []) if p["dataset"] and not study.may_show_raw}
+    return {k: r for k, r in study.audits.items() if isinstance(r, AuditReport) and k not in hidden}
+
+
 def found(study: StudyResults) -> Iterator[tuple[str, str, Verdict]]:
     """(name of the audit, its kind, verdict) of all complete audits, in the order of the plan."""
     kinds = _kinds(study)
-    for name, report in study.audits.items():
-        if isinstance(report, AuditReport):
-            yield from ((name, kinds[name], v) for v in report.verdicts)
+    for name, report in _reports(study).items():
+        yield from ((name, kinds[name], v) for v in report.verdicts)
 
 
 def verdicts(study: StudyResults) -> pd.DataFrame:
@@ -82,8 +86,7 @@ def broken(study: StudyResults) -> pd.DataFrame:
 
 def tables(study: StudyResults, name: str) -> dict[str, pd.DataFrame]:
     """Name of the audit -> its table ``name``, where it has one."""
-    reports = {k: r for k, r in study.audits.items() if isinstance(r, AuditReport) and r.tables.get(name)}
-    return {k: pd.DataFrame(r.tables[name]) for k, r in reports.items()}
+    return {k: pd.DataFrame(r.tables[name]) for k, r in _reports(study).items() if r.tables.get(name)}
 
 
 def remembered(study: StudyResults) -> list[Verdict]:
@@ -140,7 +143,7 @@ def _largest(study: StudyResults) -> str:
     """The strongest contradiction of noise on the generator, and the strongest with records that look like trips."""
     planned = {p["name"]: p["parameters"] for p in study.plan.get("audits", [])}
     fell = [
-        (planned[n], v) for n, _, v in found(study) if SCHEME in planned[n] and v.by and v.epsilon_lower is not None
+        (planned[n], v) for n, _, v in found(study) if scheme_of(planned[n]) and v.by and v.epsilon_lower is not None
     ]
     if not fell:
         return ""
@@ -185,11 +188,17 @@ def _copies(study: StudyResults) -> str:
 
 
 def membership(study: StudyResults) -> pd.DataFrame:
-    """One row an attack on average people."""
+    """One row a kind of noise and attack on average people, the canary's own figures beside it."""
     found = tables(study, "membership")
-    return pd.concat([t.assign(audit=k) for k, t in found.items()], ignore_index=True) if found else pd.DataFrame()
+    return pd.concat([*found.values()], ignore_index=True) if found else pd.DataFrame()
 
 
-def rocs(study: StudyResults) -> dict[str, Membership]:
-    """Title -> curves of the attacks on average people."""
-    return {}
+def rocs(study: StudyResults) -> pd.DataFrame:
+    """regime, attack, fpr [k], tpr [k]: the curves of the attacks on average people."""
+    found = tables(study, "roc")
+    return pd.concat([*found.values()], ignore_index=True) if found else pd.DataFrame()
+
+
+def said(study: StudyResults) -> dict[str, str]:
+    """Name of the audit -> what it says of itself."""
+    return {name: table["text"].iloc[0] for name, table in tables(study, "in words").items()}

@@ -17,7 +17,7 @@ from typing import Any
 from trajkit import datasets
 from trajkit.attacks.audit_task import AUDITS, AuditReport, Part, audit_class
 from trajkit.attacks.verdict import SOUND
-from trajkit.errors import MissingDataError
+from trajkit.errors import MissingDataError, ParameterError
 from trajkit.parameters import checked
 from trajkit.study.identity import code_fingerprint
 from trajkit.study.params import AuditCell, PlannedAudit, Profile
@@ -47,6 +47,10 @@ def _planned(
 ) -> list[PlannedAudit]:
     cls = audit_class(cell.audit)
     parameters = checked(cls, cell.parameters, where=f"audit {cell.name}").model_dump(mode="json")
+    if cell.shards > 1 and not cls.SHARDS:
+        raise ParameterError(
+            f"audit {cell.name}: {cell.audit} cannot be done in {cell.shards} shards: leave shards out"
+        )
     own: dict[str, Any] = {"dataset": dataset, "data": data, "dataset_settings": settings} if cls.NEEDS_DATA else {}
     return [
         PlannedAudit(
@@ -131,8 +135,9 @@ def read_audits(planned: list[dict[str, Any]]) -> dict[str, AuditReport | str]:
             continue
         cls = audit_class(shards[0]["audit"])
         config = checked(cls, shards[0]["parameters"], where=f"audit {name}")
-        reports = [AuditReport.from_json((audit_folder(p["audit_id"]) / RESULT).read_text()) for p in shards]
-        found[name] = config.judged(reports)
+        folders = [audit_folder(p["audit_id"]) for p in shards]
+        reports = [AuditReport.from_json((folder / RESULT).read_text()) for folder in folders]
+        found[name] = config.judged(reports, folders)
     return found
 
 

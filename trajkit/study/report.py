@@ -35,7 +35,7 @@ PRESENTING = (
         "study.two_releases",
         "viz.frontier",
     ),
-    *("study.audit_text", "study.user_cost", "viz.audits", "viz.roc"),
+    *("study.audit_text", "study.user_cost", "viz.audits"),
     *("study.theorem_2_text", "study.stability", "study.threat", "study.costs", "study.curves", "study.tables"),
     *("viz.plots", "viz.curves", "viz.ranks", "viz.threat", "viz.stability", "viz.mechanisms"),
 )

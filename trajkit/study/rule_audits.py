@@ -13,20 +13,24 @@ from trajkit.attacks.audit_task import AuditReport
 from trajkit.attacks.verdict import Verdict
 from trajkit.study.claim import NOT_TESTABLE, UNDECIDABLE, Found, words
 
-SCHEME = "scheme"  # the parameter by which audits of GANs are known
+
+def scheme_of(parameters: Mapping[str, Any]) -> str | None:
+    """Where the noise of an audited GAN is: "generator" or "critic"; None for audits of anything else."""
+    found = parameters.get("scheme", parameters.get("dp_target"))
+    return None if found is None else str(found)
 
 
 def refuted(planned: Sequence[Mapping[str, Any]], audits: Mapping[str, AuditReport | str]) -> Found:
-    """The verdict over the complete audits of ``planned`` that have a `SCHEME`; controls are those of the critic, and placebos.
+    """The verdict over the complete audits of ``planned`` of a GAN (`scheme_of`); controls are those of the critic, and placebos.
 
     Not testable without an audit of the generator's noise and a control; undecidable where a control fell, or nothing did.
     """
     claims: list[Verdict] = []
     controls: list[Verdict] = []
-    for name, p in {p["name"]: p["parameters"] for p in planned if SCHEME in p["parameters"]}.items():
+    for name, p in {p["name"]: p["parameters"] for p in planned if scheme_of(p["parameters"])}.items():
         report = audits.get(name)
         if isinstance(report, AuditReport):
-            control = p[SCHEME] == "critic" or p.get("placebo", False)
+            control = scheme_of(p) == "critic" or p.get("placebo", False)
             (controls if control else claims).extend(report.verdicts)
     if not claims or not controls:
         return NOT_TESTABLE, {}, "this study has no complete audit of noise on the generator together with a control"

@@ -68,3 +68,24 @@ def bounds(table: pd.DataFrame) -> Figure:
     ax.set_xticks([0.1, 0.3, 1, 3, 10, 30], ["0.1", "0.3", "1", "3", "10", "30"])
     ax.minorticks_off()
     return finished(fig)
+
+
+def average_case(curves: pd.DataFrame) -> Figure:
+    """Hits against false positives on logarithmic axes, one panel a regime, one curve an attack. ``curves``: regime, attack, fpr, tpr (lists)."""
+    regimes = list(dict.fromkeys(curves["regime"]))
+    attacks = list(dict.fromkeys(curves["attack"]))
+    colours = dict(zip(attacks, sns.color_palette("colorblind", len(attacks)), strict=False))
+    fig, axes = plt.subplots(
+        1, len(regimes), figsize=(3.0 * len(regimes), 3.9), sharey=True, squeeze=False, layout="constrained"
+    )
+    for ax, regime in zip(axes[0], regimes, strict=True):
+        for row in curves[curves["regime"] == regime].to_dict("records"):
+            x, y = (np.maximum(row[k], LEAST) for k in ("fpr", "tpr"))
+            ax.step(x, y, where="post", color=colours[row["attack"]], lw=1.3, label=row["attack"])
+        ax.plot([LEAST, 1], [LEAST, 1], color=INK, ls="--", lw=0.8, label="a guess")
+        ax.set(xscale="log", yscale="log", xlim=(LEAST, 1), ylim=(LEAST, 1.1), xlabel="false-positive rate")
+        ax.set_title(regime, fontsize=8)
+    axes[0, 0].set_ylabel("members found")
+    handles = {h.get_label(): h for ax in axes[0] for h in ax.get_lines()}
+    fig.legend(handles=list(handles.values()), loc="outside lower center", ncols=5, frameon=False, fontsize=8)
+    return finished(fig)
