@@ -62,8 +62,8 @@ display(audits.trade_off(one) if one else NOTHING)
 # clipped, drawn and noised where it enters, and the generator is post-processing: that promise holds, and the same audits say nothing against it.
 
 # %%
-for table in text.tables(study, "true guarantee").values():
-    display(tidy(table))
+holds = text.true_guarantee(study)
+tidy(holds) if len(holds) else NOTHING
 
 # %% [markdown]
 # ## Noise on the generator, noise on the critic
@@ -171,7 +171,7 @@ tidy(study.verdict_table())
 # ## What was tried, and at what budget
 
 # %%
-tidy(text.verdicts(study)[["audit", "subject", "test", "releases a world", "delta", "level", "tried", "seconds"]])
+tidy(text.budgets(study))
 
 # %% [markdown]
 # ## Audits and runs that failed

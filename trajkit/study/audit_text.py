@@ -70,18 +70,18 @@ def gans(study: StudyResults) -> pd.DataFrame:
 
 
 def subjects(study: StudyResults) -> pd.DataFrame:
-    """The rows of `verdicts` on all other methods and mechanisms."""
+    """The rows of `verdicts` on all other methods and mechanisms as they are."""
     table = verdicts(study)
-    return table[~table["kind"].isin([*GANS, BROKEN])]
+    return table[~table["kind"].isin([*GANS, BROKEN]) & table["subject"].str.endswith(SOUND)]
 
 
 def broken(study: StudyResults) -> pd.DataFrame:
     """What each test says of each sound and broken copy: subjects are rows, tests columns; empty where a test does not apply."""
     table = verdicts(study)
-    table = table[table["kind"] == BROKEN]
+    table = table[~table["kind"].isin(GANS) & table["claimed epsilon"].notna()]
     said = table.assign(said=["caught" if by else "passed" for by in table["contradicted by"]])
     wide = said.pivot_table(index="subject", columns="test", values="said", aggfunc="first", sort=False)
-    return wide.fillna("").rename_axis(columns=None)
+    return wide.fillna("").rename_axis(index=None, columns=None)
 
 
 def tables(study: StudyResults, name: str) -> dict[str, pd.DataFrame]:
@@ -96,22 +96,27 @@ def remembered(study: StudyResults) -> list[Verdict]:
     chosen: dict[tuple[str, str], Verdict] = {}
     for name, kind, v in found(study):
         p = planned[name]
-        if (
-            SCHEME not in p
-            or p.get("placebo")
-            or not v.allowed
-            or not v.scores
-            or p.get("canary", "corner") != "corner"
-        ):
+        if kind not in DRAWN or p["placebo"] or p.get("canary", "corner") != "corner" or p.get("penalty"):
             continue
-        key = (p[SCHEME], p.get("data", kind))
-        if (
-            v.claimed_epsilon is not None
-            and p["claimed"] <= LEAST_CLAIM
-            and (key not in chosen or v.trials > chosen[key].trials)
-        ):
+        key = (p["scheme"], p.get("data", kind))
+        if p["claimed"] <= LEAST_CLAIM and (key not in chosen or v.trials > chosen[key].trials):
             chosen[key] = v
     return list(chosen.values())
+
+
+def true_guarantee(study: StudyResults) -> pd.DataFrame:
+    """What noise on the generator alone is claimed to promise, and what it does, as text."""
+    found = tables(study, "true guarantee")
+    if not found:
+        return pd.DataFrame()
+    table = pd.concat([*found.values()], ignore_index=True)
+    return table.assign(**{k: [f"{x:.2g}" for x in table[k]] for k in ("delta", "mu", "epsilon that holds")})
+
+
+def budgets(study: StudyResults) -> pd.DataFrame:
+    """What was tried, and at what budget."""
+    table = verdicts(study)[["audit", "subject", "test", "releases a world", "delta", "level", "tried", "seconds"]]
+    return table.assign(delta=[f"{x:.2g}" for x in table["delta"]])
 
 
 def holes(study: StudyResults) -> pd.DataFrame:
@@ -163,9 +168,8 @@ def _largest(study: StudyResults) -> str:
 
 
 def _others(study: StudyResults) -> str:
-    table = subjects(study)
-    table = table[table["claimed epsilon"].notna()]
-    sound = table[~table["subject"].str.contains("broken")]
+    sound = subjects(study)
+    sound = sound[sound["claimed epsilon"].notna()]
     if not len(sound):
         return ""
     fell = sound[sound["contradicted by"] != ""]
