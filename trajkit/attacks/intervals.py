@@ -53,8 +53,9 @@ def auc_interval(value: float, pairs: int, level: float) -> tuple[float, float]:
     def far(truth: float) -> float:
         return float(rel_entr(value, truth) + rel_entr(1 - value, 1 - truth)) - allowed
 
-    low = 0.0 if value == 0 else float(brentq(far, 1e-300, value))
-    high = 1.0 if value == 1 else float(brentq(far, value, math.nextafter(1.0, 0.0)))
+    least, most = 1e-300, math.nextafter(1.0, 0.0)
+    low = 0.0 if value == 0 or far(least) <= 0 else float(brentq(far, least, value))
+    high = 1.0 if value == 1 or far(most) <= 0 else float(brentq(far, value, most))
     return low, high
 
 
