@@ -197,3 +197,12 @@ def test_auc_and_its_interval() -> None:
 def test_refuses_what_is_out_of_range(call: Any, match: str) -> None:
     with pytest.raises(ParameterError, match=match):
         call()
+
+
+def test_an_auc_close_to_its_end_has_an_interval_up_to_it() -> None:
+    """With 10 scores no truth below 1 is ruled out by an AUC of 0.99: KL(0.99, 1 - 1e-16) is less than what is allowed."""
+    low, high = auc_interval(0.99, 10, 0.95)
+    assert 0.5 < low < 0.99 and high == 1.0
+    mirrored = auc_interval(0.01, 10, 0.95)
+    assert mirrored[1] == pytest.approx(1 - low) and 0 <= mirrored[0] < 1e-9
+    assert auc_interval(1e-6, 10, 0.95)[0] == 0.0

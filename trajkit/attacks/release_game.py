@@ -1,15 +1,18 @@
 """The black-box game on whole methods: what do their released trajectories alone say of one trajectory more?
 
-Every release is a fit and a draw of `RELEASED` trajectories from it, on a few ordinary trajectories or on these and a canary that crosses
+Every release is a fit and a draw of `RELEASED` trajectories from it, on 48 trajectories on two ways or on these and a canary that crosses
 cells of a public grid where nobody else is. The attacker knows all but whether the canary is there, and sees the trajectories only; the
 claim is that of the release's own guarantee, in its unit. Scores: ``touch``, the share of released trajectories with a point in the
 canary's own cells; ``ends``, the share that starts where it starts and ends where it ends; ``cells``, Fisher's discriminant on the
-shares that visit each cell and that lead from each cell to each other (`tiny_game.discriminant`). A release that the method itself refuses as empty is one too, with shares of 0.
+shares that visit each cell and that lead from each cell to each other (`tiny_game.discriminant`). A release that the method itself
+refuses as empty is one too, with shares of 0. Where a method has several looks, nearly all of its budget goes to one that sees the canary.
 
 What a stronger adversary sees: the noisy counts behind the trajectories, every one of them, whose log-likelihood ratio is exact (the classical
-methods' own tests play that one); from a release only the shape that clipping and normalising leave of them can be read. So a bound
-far below the claim says little here, and a broken copy may well be missed. ``TWICE`` is such a copy: the method is given twice the
-epsilon, that is half the noise or nearly so, and claims what it would have claimed.
+methods' own tests play that one, look by look). From a release only what thresholds, clipping and normalising leave of them can be read,
+so a bound far below the claim says little here, and an AUC near 0.5 that the game saw nothing: private_evolution and road_counts at
+epsilon 1, for which the canary is one vote among noise of several. ``TWICE`` is a broken copy: the method is given twice the
+epsilon, half the noise or nearly so, and claims what it would have claimed. It is caught where a single look shows (flat, prefix_tree,
+adatrace) and may be missed elsewhere.
 
 `K_ANONYMITY` is the contrast: it claims no epsilon. With the canary a route has k people and is released, without it k - 1 and is
 not, so that one look at one release says which: the bound is limited by the number of releases alone.
@@ -44,8 +47,10 @@ SOME = 20  # releases of a sound method beside a broken one, which say what is c
 RELEASED = 200  # trajectories of each release; more of them cost no privacy, as the guarantee covers the model
 SIDE = 2  # cells along each side of the attacker's grid, which is that of the methods
 LOW, HIGH = -0.6, 0.6
-OTHERS = (np.array([[LOW, LOW], [LOW, LOW + 0.01]]), np.array([[LOW, LOW], [HIGH, LOW]]))
+MANY = 24  # trajectories on each of the two ways that others take, so that the noise on their number moves no share by much
+OTHERS = MANY * (np.array([[LOW, LOW], [LOW, LOW + 0.01]]), np.array([[LOW, LOW], [HIGH, LOW]]))
 CANARY = np.array([[HIGH, HIGH], [LOW, HIGH]])
+STAYS = np.array([[HIGH, HIGH], [HIGH, HIGH + 0.01]])
 K_ANONYMITY, K = "k_anonymity", 3
 
 
@@ -59,16 +64,27 @@ class _Subject:
     random: bool = True
 
 
-COARSE = {"length": 16, "trips": 2, "per_cell": 1e9, "per_coarse_cell": 1e9}
+COARSE = {"length": 16, "trips": len(OTHERS), "per_cell": 1e9, "per_coarse_cell": 1e9}
 SUBJECTS: dict[str, _Subject] = {
     "flat": _Subject({"cells": 2, "length": 8}),
     "prefix_tree": _Subject({"cells": 2, "height": 2, "length": 8, "threshold": 1.0}),
-    "privtrace": _Subject(COARSE),
-    "adatrace": _Subject(COARSE),
+    "privtrace": _Subject({**COARSE, "split": [0.02, 0.96, 0.02]}, added=STAYS),
+    "adatrace": _Subject({**COARSE, "split": [0.01, 0.02, 0.02, 0.92, 0.02, 0.01]}),
     "road_counts": _Subject(
-        {"map": "lattice", "lattice_m": 5000.0, "coarse": 2, "halvings": 0, "fine": 2, "rounds": 0, "length": 16}
+        {
+            "map": "lattice",
+            "lattice_m": 5000.0,
+            "coarse": 2,
+            "halvings": 0,
+            "fine": 2,
+            "rounds": 0,
+            "length": 16,
+            "split": [0.97, 0.01, 0.01, 0.01],
+        }
     ),
-    "private_evolution": _Subject({"population": 16, "rounds": 2, "length": 8, "embedding_points": 2}),
+    "private_evolution": _Subject(
+        {"population": 64, "rounds": 1, "threshold": 0.0, "degree": 0.01, "length": 8, "embedding_points": 2}
+    ),
     K_ANONYMITY: _Subject({"k": K, "cells_m": [4000.0]}, (*OTHERS, *[CANARY] * (K - 1)), random=False),
 }
 

@@ -42,7 +42,7 @@ from trajkit.trajectories import Trajectories
 FLAWS = (HALVED, UNCLIPPED)
 DELTA, UNIT = 1e-5, "trajectory"
 OTHERS, LENGTH = 2, 8
-DRAWS = 128  # of the objective, for a mean gradient
+DRAWS = 64  # of the objective, for a mean gradient
 TINY: dict[str, Any] = {
     "length": LENGTH, "channels": 2, "channel_multipliers": (1,), "groups": 1, "attention": False, "device": "cpu",
     "physical_batch": 16, "max_grad_norm": 0.01,
