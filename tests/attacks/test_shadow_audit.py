@@ -13,7 +13,7 @@ import pytest
 from member_toys import walks_of_users
 from toys import META
 
-from trajkit.attacks.audit_bounds import audit
+from trajkit.attacks.audit_bounds import Curve, audit
 from trajkit.attacks.member_scores import nearest
 from trajkit.attacks.shadow_audit import ShadowVerdict, judge, models_needed, most_accurate, read_models, train_models
 from trajkit.attacks.shadow_models import mechanism
@@ -22,6 +22,7 @@ from trajkit.errors import DataContractError, MissingDataError, ParameterError
 from trajkit.methods import make_method
 from trajkit.parameters import checked
 from trajkit.privacy.accounting import epsilon_of
+from trajkit.privacy.ledger import DpSgd
 from trajkit.seeds import rng
 from trajkit.trajectories import Trajectories
 
@@ -176,12 +177,14 @@ def test_canaries_are_where_nobody_goes() -> None:
 def test_what_so_many_models_can_show() -> None:
     assert most_accurate(10.0, 1e-5) == pytest.approx(0.99995, abs=1e-5)
     assert most_accurate(0.0, 0.0) == 0.5
-    for epsilon in (0.5, 2.0):
-        n = models_needed(epsilon, 1e-5, scores=3, level=0.95)
+    point = Curve((2.0,), (1e-5,))
+    whole = Curve.of_dp_sgd(DpSgd(0.1, 0.8, 20), largest=10.0)
+    for curve in (point, whole):
+        n = models_needed(curve, scores=3, level=0.95)
         for models, enough in ((n, True), (n - 4, False)):
             ones = {f"{i}": (np.ones(models // 2), np.zeros(models // 2)) for i in range(3)}
-            assert (audit(ones, delta=1e-5, level=0.95).epsilon > epsilon) == enough
-    assert models_needed(10.0, 1e-5, scores=1) > 4 * math.exp(10)
+            assert audit(ones, delta=1e-5, level=0.95, curve=curve).refutes_curve == enough
+    assert models_needed(Curve((10.0,), (1e-5,)), scores=1) > 4 * math.exp(10)  # a single point of it takes far more
 
 
 @pytest.mark.parametrize(

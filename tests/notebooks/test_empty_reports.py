@@ -19,7 +19,7 @@ print(study.result)
 """
 
 
-@pytest.mark.parametrize("question", ["rq2", "rq3", "rq5", "rq6", "rq7"])
+@pytest.mark.parametrize("question", ["rq2", "rq3", "rq4", "rq5", "rq6", "rq7"])
 def test_a_report_without_a_run_is_whole(tmp_path: Path, question: str) -> None:
     if question == "rq2":  # one section compares formulas, which needs no run
         pytest.importorskip("trajkit.privacy.theorem_2")

@@ -53,6 +53,7 @@ class ShadowVerdict:
 
     planted, one_run   the two tests of the claim; ``most``, ``most_one_run``: the bounds that they would have given had every model told every
                        target: whatever leaks, so many models show no more
+    needed             models with which the first test could refute the claim at all, see `models_needed`
     natural, canaries  membership inference, attacks by name; ``left_out`` targets had too few models on a side for one of the parts
     """
 
@@ -61,6 +62,7 @@ class ShadowVerdict:
     one_run: Verdict
     most: float
     most_one_run: float
+    needed: int
     natural: Membership
     canaries: Membership
     left_out: int
@@ -76,12 +78,6 @@ class ShadowVerdict:
         assert self.planted.claimed_epsilon is not None
         return self.planted.claimed_epsilon
 
-    @property
-    def needed(self) -> int:
-        """`models_needed` for this claim with as many scores."""
-        p = self.planted
-        return models_needed(self.claimed, p.claimed_delta, scores=len(p.scores), level=p.level)
-
     def in_words(self) -> str:
         """A paragraph."""
         claim, best = self.claimed, max(_accuracy(roc) for _, roc in self.natural.attacks)
@@ -90,8 +86,8 @@ class ShadowVerdict:
         return (
             f"{self.planted.subject}: claimed epsilon {claim:.3g} at delta {self.config.delta:.2g} is {said}. Audited lower bound "
             f"{self.planted.epsilon_lower:.2f} by single records, of at most {self.most:.2f} that {self.config.models} models can show; "
-            f"{self.one_run.epsilon_lower:.2f} of at most {self.most_one_run:.2f} by all records at once; with as many scores, single records could refute "
-            f"the claim with {self.needed:,} models or more. The best attack on natural people is right in "
+            f"{self.one_run.epsilon_lower:.2f} of at most {self.most_one_run:.2f} by all records at once; with as many scores, "
+            f"single records that every model tells rightly refute the claimed curve with {self.needed:,} models or more. The best attack on natural people is right in "
             f"{100 * best:.1f} % of cases; epsilon {claim:.3g} allows {100 * allowed:.3f} %, so that accuracy cannot settle the claim."
         )
 
@@ -118,13 +114,26 @@ def most_accurate(epsilon: float, delta: float) -> float:
     return (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
 
 
-def models_needed(epsilon: float, delta: float, *, scores: int, level: float = 0.95) -> int:
-    """Models in both worlds with which ``scores`` scores could refute (epsilon, delta) at all, were every one of them told rightly.
+def models_needed(curve: Curve, *, scores: int, level: float = 0.95) -> int:
+    """Models in both worlds with which ``scores`` scores could refute ``curve`` at all, were every one of them told rightly.
 
-    A fourth of them is counted in each world, the others choose the thresholds: n right ones of n bound a rate by alpha^(1/n).
+    A fourth of them is counted in each world, the others choose the thresholds: n right ones of n bound a rate by alpha^(1/n). Refuting a
+    single (epsilon, delta) of the curve takes more, for epsilon 10 some thousand times as many.
     """
     alpha = (1 - level) / (2 * len(AIMS) * scores)
-    return 4 * (math.floor(math.log(alpha) / math.log(most_accurate(epsilon, delta))) + 1)
+
+    def refutes(n: int) -> bool:
+        hit = alpha ** (1 / n)
+        return hit > curve.most_hits(1 - hit)
+
+    high = 1
+    while not refutes(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if refutes(middle) else (middle, high)
+    return 4 * high
 
 
 def judge(runs: ShadowRuns, *, level: float = 0.95) -> ShadowVerdict:
@@ -135,7 +144,7 @@ def judge(runs: ShadowRuns, *, level: float = 0.95) -> ShadowVerdict:
     each = 1 - (1 - level) / 2
     taught = runs.inside[: c.shadows].sum(axis=0)
     known = np.minimum(taught, c.shadows - taught) >= 2  # by coins alone, never by what a model says
-    single, most, skipped = _two_worlds(runs, each)
+    single, most, needed, skipped = _two_worlds(runs, each)
     pooled, most_pooled = _one_run(runs, np.flatnonzero(known[:planted]), each)
     groups = []
     for part in (np.arange(planted, len(known)), np.arange(planted)):
@@ -144,7 +153,7 @@ def judge(runs: ShadowRuns, *, level: float = 0.95) -> ShadowVerdict:
         sizes = {"shadows": c.shadows, "attacked": c.attacked, "level": level}
         groups.append(membership_of(values, runs.inside[:, part], **sizes))
     left_out = int((~known[planted:]).sum()) + max(skipped, int((~known[:planted]).sum()))
-    return ShadowVerdict(c, single, pooled, most, most_pooled, groups[0], groups[1], left_out)
+    return ShadowVerdict(c, single, pooled, most, most_pooled, needed, groups[0], groups[1], left_out)
 
 
 def _subject(runs: ShadowRuns) -> str:
@@ -153,8 +162,8 @@ def _subject(runs: ShadowRuns) -> str:
     return f"UNet GAN, {SCHEMES[c.dp_target]}, {c.models} models{placebo}"
 
 
-def _two_worlds(runs: ShadowRuns, level: float) -> tuple[Verdict, float, int]:
-    """(the verdict of the game, the bound of a perfect one, records that were left out)."""
+def _two_worlds(runs: ShadowRuns, level: float) -> tuple[Verdict, float, int, int]:
+    """(the verdict of the game, the bound of a perfect one, `models_needed`, records that were left out)."""
     c, scores, perfect, skipped = runs.config, {}, {}, 0
     for j in range(c.planted):
         inside = runs.inside[:, j]
@@ -172,7 +181,7 @@ def _two_worlds(runs: ShadowRuns, level: float) -> tuple[Verdict, float, int]:
     most = audit(perfect, delta=c.delta, level=level).epsilon
     test = "planted records, two worlds"
     single = judged(found, subject=_subject(runs), test=test, claimed_epsilon=claim, seconds=runs.seconds)
-    return single, most, skipped
+    return single, most, models_needed(curve, scores=len(scores), level=level), skipped
 
 
 def _one_run(runs: ShadowRuns, known: np.ndarray, level: float) -> tuple[Verdict, float]:
