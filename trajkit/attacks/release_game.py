@@ -12,7 +12,7 @@ methods' own tests play that one, look by look). From a release only what thresh
 so a bound far below the claim says little here, and an AUC near 0.5 that the game saw nothing: private_evolution and road_counts at
 epsilon 1, for which the canary is one vote among noise of several. ``TWICE`` is a broken copy: the method is given twice the
 epsilon, half the noise or nearly so, and claims what it would have claimed. It is caught where a single look shows (flat, prefix_tree,
-adatrace) and may be missed elsewhere.
+adatrace); at 1,000 releases it is missed for privtrace and private_evolution, at 300 for road_counts.
 
 `K_ANONYMITY` is the contrast: it claims no epsilon. With the canary a route has k people and is released, without it k - 1 and is
 not, so that one look at one release says which: the bound is limited by the number of releases alone.
