@@ -64,9 +64,9 @@ def test_settings_reach_the_study_and_empty_ones_do_not() -> None:
 
 def test_smoke_is_every_question_at_its_smallest() -> None:
     said = make("-n", "smoke", "PY=python", "PROFILE=full").stdout
-    assert [f'study {q} --profile "smoke"' in said for q in ("rq1", "rq2", "rq3", "rq4", "rq5", "rq6", "rq7")] == [True] * 7, (
-        said
-    )
+    assert [f'study {q} --profile "smoke"' in said for q in ("rq1", "rq2", "rq3", "rq4", "rq5", "rq6", "rq7")] == [
+        True
+    ] * 7, said
 
 
 def test_own_interpreter_creates_no_environment() -> None:
