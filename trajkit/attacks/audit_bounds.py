@@ -57,10 +57,10 @@ class Curve:
     @classmethod
     def of_dp_sgd(cls, mechanism: DpSgd, *, largest: float) -> Curve:
         """What the PLD accountant says of ``mechanism`` at epsilons from 0 to ``largest``: pessimistic, so never too small."""
-        from trajkit.privacy.accountants import pld_deltas
+        from trajkit.privacy.accountants import pld_curve
 
         epsilon = np.linspace(0.0, largest, CURVE_POINTS)
-        return cls(tuple(map(float, epsilon)), tuple(pld_deltas(mechanism, epsilon)))
+        return cls(tuple(map(float, epsilon)), tuple(map(float, pld_curve(mechanism)(epsilon))))
 
     def most_hits(self, alarm: float) -> float:
         """The largest TPR that the claim allows at FPR ``alarm``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
@@ -45,12 +45,6 @@ def rdp_epsilon(mechanism: DpSgd, delta: float) -> float:
 def pld_epsilon(mechanism: DpSgd, delta: float, adjacency: str) -> float:
     """Return the pessimistic figure of the privacy loss distribution (Doroshenko et al. 2022); infinite for tiny deltas."""
     return float(_pld(mechanism, adjacency).get_epsilon(delta))
-
-
-def pld_deltas(mechanism: DpSgd, epsilons: Iterable[float]) -> list[float]:
-    """Return the pessimistic delta at each of ``epsilons``, add-remove, by the same accountant: the whole curve of the claim."""
-    accountant = _pld(mechanism, "add-remove")
-    return [float(accountant.get_delta(float(epsilon))) for epsilon in epsilons]
 
 
 def _pld(mechanism: DpSgd, adjacency: str) -> Any:
