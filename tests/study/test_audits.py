@@ -7,9 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from trajkit.attacks.audit_task import AUDITS, AuditReport, Part, audit_class
+from trajkit.attacks.gan_tasks import city_rows
 from trajkit.attacks.verdict import Verdict
 from trajkit.errors import MissingDataError, ParameterError
 from trajkit.study import audit_text, audits
@@ -204,3 +207,14 @@ def test_cells_by_trajectory_are_those_of_rq6(name: str) -> None:
     shared = set(plans[0]) & set(plans[1])
     assert {"real", "road_counts-private", "gan-private"} <= {cell for cell, _ in shared}
     assert all(plans[0][key] == plans[1][key] for key in shared)
+
+
+def test_canaries_are_what_their_names_say() -> None:
+    records = torch.arange(6.0)[:, None].expand(6, 16) / 6
+    made = {
+        c: audit_class("tiny_gan")(canary=c)._canary(records[:3], records) for c in ("corner", "duplicate", "typical")
+    }  # type: ignore[attr-defined]
+    assert (made["corner"] == 1).all() and torch.equal(made["duplicate"], records[0])
+    assert made["typical"][0] in records[2:4, 0]
+    rows, private, public = city_rows(20, size=16, city_seed=3, seed=1)
+    assert len(private) == 20 and not np.isin(private, public).any() and len(private) + len(public) < len(rows)

@@ -64,13 +64,13 @@ class TinyGanTask(_GanTask):
 
     ``data``: crafted records (all in the middle, where the generator starts), or trips of the simulated city with networks from a
     training on other people's trips (natural), or from nothing (scratch); one trip of each person, and how much leaks differs from city to
-    city (``city_seed``). ``canary``: in the far corner, a jump between corners, or the
-    trip that is nearest to the mean of all (typical).
+    city (``city_seed``). ``canary``: in the far corner, a jump between corners, a record
+    that is there already (duplicate), or the public trip that is nearest to their mean (typical).
     """
 
     delta: float = Field(1e-5, gt=0, lt=1)
     data: Literal["crafted", "natural", "scratch"] = "crafted"
-    canary: Literal["corner", "zigzag", "typical"] = "corner"
+    canary: Literal["corner", "zigzag", "duplicate", "typical"] = "corner"
     models: int = Field(1000, ge=16)
     n: int = Field(64, ge=2)
     batch: int = Field(16, ge=1)
@@ -97,15 +97,18 @@ class TinyGanTask(_GanTask):
 
     def _setting(self, config: TinyGan, seed: int) -> Setting:
         if self.data == "crafted":
-            return crafted(config, n=self.n)
+            made = crafted(config, n=self.n)
+            return replace(made, canary=self._canary(made.records, made.records))
         rows, private, public = city_rows(self.n, size=config.size, city_seed=self.city_seed, seed=seed)
         start = pretrain(rows[public], config, seed=seed) if self.data == "natural" else None
-        canaries = {"corner": corner(config.size), "zigzag": zigzag(config.size)}
+        return natural(rows[private], canary=self._canary(rows[private], rows[public]), start=start)
+
+    def _canary(self, records: Tensor, public: Tensor) -> Tensor:
+        if self.canary == "duplicate":
+            return records[0]
         if self.canary == "typical":
-            mean = rows[public].mean(0)
-            target = public[int((rows[public] - mean).square().sum(1).argmin())]
-            return natural(rows[private], canary=rows[target], start=start)
-        return natural(rows[private], canary=canaries[self.canary], start=start)
+            return public[int((public - public.mean(0)).square().sum(1).argmin())]
+        return {"corner": corner, "zigzag": zigzag}[self.canary](records.shape[1])
 
 
 def city_rows(n: int, *, size: int, city_seed: int, seed: int) -> tuple[Tensor, np.ndarray, np.ndarray]:

@@ -43,7 +43,7 @@ class StepTask(AuditConfig):
 
 
 class ReleaseTask(AuditConfig):
-    """What whole methods release, see `trajkit.attacks.release_game`."""
+    """What whole methods release, see `trajkit.attacks.release_game`; some see nothing at epsilon 1 and more at a larger one."""
 
     methods: Annotated[tuple[str, ...], FromList] = (*SUBJECTS,)
     releases: int = Field(1000, ge=16)
