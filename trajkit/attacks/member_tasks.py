@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from pydantic import Field
 
 from trajkit.attacks.audit_task import AuditConfig, AuditReport, Part
@@ -15,23 +16,30 @@ from trajkit.attacks.shadow_targets import TINY, ShadowAudit
 from trajkit.attacks.tiny_game import pretrain
 from trajkit.attacks.tiny_gan import TinyGan
 from trajkit.attacks.tiny_membership import REGIMES, TinyFound, TinyMembership, in_words, infer_all
-from trajkit.errors import DataContractError
+from trajkit.errors import DataContractError, ParameterError
+from trajkit.seeds import rng
+from trajkit.trajectories import Trajectories
 
 
 class ShadowTask(ShadowAudit, AuditConfig):
-    """`ShadowAudit` on the data of the study, in any number of shards; without ``gan`` the smallest one."""
+    """`ShadowAudit` on the data of the study, in any number of shards; without ``gan`` the smallest one.
+
+    ``people``: so many people of the data, drawn by the seed; None takes all. Where few steps meet many people, no canary is ever drawn.
+    """
 
     NEEDS_DATA: ClassVar[bool] = True
     SHARDS: ClassVar[bool] = True
 
+    people: int | None = Field(None, ge=5)
     gan: dict[str, Any] = Field(default_factory=lambda: dict(TINY))
 
     def run(self, part: Part) -> AuditReport:
         """Train this shard's models; they are judged together."""
         if part.data is None:
             raise DataContractError("shadow: needs the data set of the study, and there is none")
-        config = ShadowAudit(**self.model_dump())
-        train_models(config, part.data, part.folder, seed=part.seed, shard=part.shard, shards=part.shards)
+        config = ShadowAudit(**self.model_dump(exclude={"people"}))
+        data = some_people(part.data, self.people, seed=part.seed)
+        train_models(config, data, part.folder, seed=part.seed, shard=part.shard, shards=part.shards)
         return AuditReport()
 
     def judged(self, reports: Sequence[AuditReport], folders: Sequence[Path]) -> AuditReport:
@@ -40,6 +48,16 @@ class ShadowTask(ShadowAudit, AuditConfig):
         return AuditReport(
             (found.planted, found.one_run), {"shadow": _rows(found), "in words": [{"text": found.in_words()}]}
         )
+
+
+def some_people(trajs: Trajectories, n: int | None, *, seed: int) -> Trajectories:
+    """All trajectories of ``n`` people. Raises ParameterError for more than there are."""
+    if n is None:
+        return trajs
+    users = np.unique(trajs.user)
+    if n > len(users):
+        raise ParameterError(f"people = {n}: the data set has {len(users)}")
+    return trajs.take(np.isin(trajs.user, rng(seed, "attack", "some people").permutation(users)[:n]))
 
 
 def _rows(found: ShadowVerdict) -> list[dict[str, Any]]:

@@ -76,12 +76,18 @@ def subjects(study: StudyResults) -> pd.DataFrame:
 
 
 def broken(study: StudyResults) -> pd.DataFrame:
-    """What each test says of each sound and broken copy: subjects are rows, tests columns; empty where a test does not apply."""
+    """What each test says of each sound and broken copy of training and counting: subjects are rows, tests columns; empty where a test does not apply."""
     table = verdicts(study)
-    table = table[~table["kind"].isin(GANS) & table["claimed epsilon"].notna()]
+    table = table[table["kind"] == BROKEN]
     said = table.assign(said=["caught" if by else "passed" for by in table["contradicted by"]])
     wide = said.pivot_table(index="subject", columns="test", values="said", aggfunc="first", sort=False)
     return wide.fillna("").rename_axis(index=None, columns=None)
+
+
+def weakened(study: StudyResults) -> pd.DataFrame:
+    """The rows of `verdicts` on other subjects that were given too little noise."""
+    table = verdicts(study)
+    return table[~table["kind"].isin([*GANS, BROKEN]) & ~table["subject"].str.endswith(SOUND)]
 
 
 def tables(study: StudyResults, name: str) -> dict[str, pd.DataFrame]:
@@ -180,21 +186,26 @@ def _others(study: StudyResults) -> str:
 
 def _copies(study: StudyResults) -> str:
     table = broken(study)
-    if not len(table):
+    caught = table.eq("caught").any(axis=1) if len(table) else pd.Series(dtype=bool)
+    weak = weakened(study).groupby("subject", sort=False)["contradicted by"].agg(lambda by: (by != "").any())
+    caught = pd.concat([caught, weak]).astype(bool)
+    copies = [s for s in caught.index if not s.endswith(SOUND)]
+    if not copies:
         return ""
-    caught = table.eq("caught").any(axis=1)
-    copies = [s for s in table.index if not s.endswith(SOUND)]
     missed = [s for s in copies if not caught[s]]
-    false = [s for s in table.index if s.endswith(SOUND) and caught[s]]
+    false = [s for s in caught.index if s.endswith(SOUND) and caught[s]]
     text = f"{len(copies) - len(missed)} of {len(copies)} broken copies are caught by at least one test"
     text += f"; missed: {', '.join(missed)}." if missed else "."
     return text + (f" **{', '.join(false)} was called broken, which it is not.**" if false else "")
 
 
 def membership(study: StudyResults) -> pd.DataFrame:
-    """One row a kind of noise and attack on average people, the canary's own figures beside it."""
+    """One row a kind of noise: the best of its attacks on average people by AUC, chosen afterwards, and the canary's own figures beside it."""
     found = tables(study, "membership")
-    return pd.concat([*found.values()], ignore_index=True) if found else pd.DataFrame()
+    if not found:
+        return pd.DataFrame()
+    table = pd.concat([*found.values()], ignore_index=True)
+    return table.loc[table.groupby("noise", sort=False)["AUC"].idxmax()]
 
 
 def rocs(study: StudyResults) -> pd.DataFrame:

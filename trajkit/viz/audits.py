@@ -27,8 +27,12 @@ def trade_off(found: Sequence[Verdict]) -> Figure:
     alarm, most = np.array(first.allowed).T
     ax.fill_between(alarm, 0, most, color=FAINT, alpha=0.35, lw=0, label=f"epsilon {first.claimed_epsilon:.3g} allows")
     ax.plot(alarm, most, color=INK, lw=1)
-    colours = sns.color_palette("colorblind", len(found))
-    for v, colour in zip(found, colours, strict=True):
+    fell = [v for v in found if v.contradicted]
+    warm, cool = (
+        sns.color_palette(name, max(1, n)) for name, n in (("flare_r", len(fell)), ("crest", len(found) - len(fell)))
+    )
+    stand = [v for v in found if not v.contradicted]
+    for v, colour in [*zip(fell, warm, strict=False), *zip(stand, cool, strict=False)]:
         best = max(v.scores, key=lambda s: max(s.auc, 1 - s.auc))
         x, y = np.array(best.roc).T
         x, y = (x, y) if best.auc >= 0.5 else (1 - x[::-1], 1 - y[::-1])
@@ -45,7 +49,7 @@ def trade_off(found: Sequence[Verdict]) -> Figure:
 
 
 def bounds(table: pd.DataFrame) -> Figure:
-    """One line a verdict: what is claimed (hollow) and what epsilon is at least (filled), on a logarithmic axis.
+    """One line a verdict: what is claimed (hollow) and what epsilon is at least (filled), on a logarithmic axis; red where the claim is contradicted.
 
     ``table``: subject, claimed epsilon, epsilon at least, contradicted by. Bounds below 0.1 stand at the left border.
     """
@@ -67,6 +71,9 @@ def bounds(table: pd.DataFrame) -> Figure:
     ax.set_yticks(range(len(rows)), [r["subject"] for r in rows], fontsize=8)
     ax.set_xticks([0.1, 0.3, 1, 3, 10, 30], ["0.1", "0.3", "1", "3", "10", "30"])
     ax.minorticks_off()
+    colours = {"contradicted": CONTRADICTED_COLOUR, "not contradicted": STANDS_COLOUR}
+    handles = [plt.Line2D([], [], color=c, marker="o", ls="", label=word) for word, c in colours.items()]
+    fig.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False, fontsize=8)
     return finished(fig)
 
 

@@ -19,6 +19,7 @@ from trajkit.study.stats import corrected_interval
 from trajkit.trajectories import Trajectories
 
 INK, FAINT = "#1b1b1b", "#9a9a9a"
+LINEAR = 0.2  # differences in rescaled error up to which an axis is linear
 NOT_SHOWN = "not shown:\nprivate data"
 
 
@@ -148,7 +149,8 @@ def difference_forest(differences: pd.DataFrame) -> Figure:
         ax.axvline(0, color=FAINT, lw=0.8, zorder=0)
         ax.set_title(effect, fontsize=10)
         # linear near zero, logarithmic beyond: one metric may differ a hundred times more
-        ax.set_xscale("symlog", linthresh=0.2)
+        if max(map(abs, ax.get_xlim())) > LINEAR:
+            ax.set_xscale("symlog", linthresh=LINEAR)
         ax.set_xlabel("difference in rescaled error")
         ax.set_yticks(range(len(metrics)), metrics)
     axes[0, 0].set_ylim(len(metrics) - 0.5, -0.5)
