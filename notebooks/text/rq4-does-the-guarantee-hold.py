@@ -76,7 +76,7 @@ tidy(holds) if len(holds) else NOTHING
 
 # %%
 gans = text.gans(study)
-tidy(gans[text.SHOWN + ["releases a world"]]) if len(gans) else NOTHING
+tidy(gans[text.SHOWN_GANS]) if len(gans) else NOTHING
 
 # %%
 display(audits.bounds(gans) if len(gans) else NOTHING)
@@ -104,7 +104,7 @@ for name, table in text.tables(study, "shadow").items():
 
 # %%
 others = text.subjects(study)
-tidy(others[text.SHOWN + ["releases a world"]]) if len(others) else NOTHING
+tidy(others[text.SHOWN]) if len(others) else NOTHING
 
 # %%
 display(audits.bounds(others) if len(others) else NOTHING)
@@ -127,7 +127,7 @@ tidy(copies, index=True) if len(copies) else NOTHING
 
 # %%
 weak = text.weakened(study)
-tidy(weak[text.SHOWN + ["releases a world"]]) if len(weak) else NOTHING
+tidy(weak[text.SHOWN]) if len(weak) else NOTHING
 
 # %% [markdown]
 # ## Average people: membership inference

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from trajkit.attacks.audit_bounds import ScoreAudit
 from trajkit.attacks.audit_task import AUDITS, AuditReport, Part, audit_class
 from trajkit.attacks.gan_tasks import city_rows
 from trajkit.attacks.verdict import Verdict
@@ -218,3 +219,16 @@ def test_canaries_are_what_their_names_say() -> None:
     assert made["typical"][0] in records[2:4, 0]
     rows, private, public = city_rows(20, size=16, city_seed=3, seed=1)
     assert len(private) == 20 and not np.isin(private, public).any() and len(private) + len(public) < len(rows)
+
+
+def test_black_box_is_what_released_trajectories_show_alone() -> None:
+    scores = tuple(
+        ScoreAudit(n, epsilon=e, mu=e, auc=0.6, auc_interval=(0.5, 0.7), refutes_curve=None, tests=())
+        for n, e in (("nearest", 0.5), ("weights", 2.0), ("critic 3", 3.0))
+    )
+    gan = {"audit": "tiny_gan", "parameters": {"scheme": "critic", "placebo": False}}
+    study: Any = _Study(
+        {"g": AuditReport((verdict("x", scores=scores, epsilon_lower=3.0),)), "m": AuditReport((verdict("y"),))}, g=gan
+    )
+    table = audit_text.verdicts(study).set_index("audit")["of it black box"]
+    assert table["g"] == 0.5 and np.isnan(table["m"])

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pandas as pd
 
 from trajkit.attacks.audit_task import AuditReport
-from trajkit.attacks.tiny_game import BLACK_BOX
 from trajkit.attacks.verdict import SOUND, Verdict
 from trajkit.study.claims import read_claims
 from trajkit.study.results import StudyResults
@@ -19,8 +18,10 @@ COLUMNS = (
     *("audit", "kind", "subject", "test", "claimed epsilon", "delta", "epsilon at least", "of it black box"),
     *("best AUC", "contradicted by", "verdict", "releases a world", "tried", "level", "seconds"),
 )
-SHOWN = ["subject", "claimed epsilon", "epsilon at least", "of it black box", "best AUC", "contradicted by", "verdict"]
+SHOWN = ["subject", "claimed epsilon", "epsilon at least", "best AUC", "contradicted by", "verdict", "releases a world"]
+SHOWN_GANS = [*SHOWN[:3], "of it black box", *SHOWN[3:]]
 LEAST_CLAIM = 1.0
+WHITE_BOX = ("weights", "critic")  # how scores begin that need more than released trajectories
 NONE = "This profile has no audits, or they were not run yet."
 
 
@@ -43,11 +44,11 @@ def found(study: StudyResults) -> Iterator[tuple[str, str, Verdict]]:
 
 def verdicts(study: StudyResults) -> pd.DataFrame:
     """One row a verdict: the columns `COLUMNS`. "epsilon at least" holds at the level of its row, all scores of the row together; "of it
-    black box" is what the scores of released trajectories show alone, where the test has others too."""
+    black box" is what the scores of released trajectories alone show of it, corrected for all; for GANs."""
     rows = [
         {
             "audit": name, "kind": kind, "subject": v.subject, "test": v.test, "claimed epsilon": v.claimed_epsilon,
-            "delta": v.claimed_delta, "epsilon at least": v.epsilon_lower, "of it black box": _black_box(v), "best AUC": v.best_auc,
+            "delta": v.claimed_delta, "epsilon at least": v.epsilon_lower, "of it black box": _black_box(v, kind), "best AUC": v.best_auc,
             "contradicted by": " and ".join(v.by), "verdict": v.verdict, "releases a world": v.trials, "tried": v.tried,
             "level": v.level, "seconds": round(v.seconds, 1),
         }
@@ -57,10 +58,12 @@ def verdicts(study: StudyResults) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(numbers, "float64"))
 
 
-def _black_box(v: Verdict) -> float | None:
-    if not v.scores or all(s.score not in BLACK_BOX for s in v.scores):
+def _black_box(v: Verdict, kind: str) -> float | None:
+    """The bound by released trajectories alone, for GANs; None elsewhere, and where figures of both kinds went into one test."""
+    seen = [s for s in v.scores if not s.score.startswith(WHITE_BOX)]
+    if kind == "one_run":
         return v.epsilon_lower
-    return v.epsilon_by(BLACK_BOX)
+    return v.epsilon_by(s.score for s in seen) if kind in GANS and seen else None
 
 
 def gans(study: StudyResults) -> pd.DataFrame:
@@ -168,7 +171,7 @@ def _largest(study: StudyResults) -> str:
         best = max(natural, key=lambda v: v.epsilon_lower or 0)
         text += (
             f" On trips of a city, with a tiny GAN: at least {best.epsilon_lower:.2f} where {best.claimed_epsilon:.3g} is claimed, of it "
-            f"{_black_box(best):.2f} from released trajectories alone ({best.subject})."
+            f"{_black_box(best, 'tiny_gan'):.2f} from released trajectories alone ({best.subject})."
         )
     return text
 
