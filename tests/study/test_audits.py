@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from trajkit.attacks.audit_task import AUDITS, AuditReport, Part, audit_class
 from trajkit.attacks.gan_tasks import city_rows
 from trajkit.attacks.verdict import Verdict
 from trajkit.errors import MissingDataError, ParameterError
-from trajkit.study import audit_text, audits
+from trajkit.study import audit_text, audits, results
 from trajkit.study.audits import audit_id, plan_audits, read_audits, run_audit, surprises, write_audit
 from trajkit.study.params import Profile, plan_runs, read_question, select_profile
 from trajkit.study.rule_audits import refuted
+from trajkit.viz.audits import trade_off
 
 FEW = {"models": 400, "steps": 20, "n": 2000, "batch": 32}
 
@@ -232,3 +234,55 @@ def test_black_box_is_what_released_trajectories_show_alone() -> None:
     )
     table = audit_text.verdicts(study).set_index("audit")["of it black box"]
     assert table["g"] == 0.5 and np.isnan(table["m"])
+
+
+def test_methods_that_are_made_by_name_count_for_the_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(audits, "code_fingerprint", lambda module: asked.append(module) or module)
+    for kind, methods in (("release", ["flat", "k_anonymity"]), ("step", ["vae"])):
+        (p,) = plan_audits(
+            profile({"name": "a", "audit": kind, "parameters": {"methods": methods}}), dataset="city", data=None
+        )
+        audit_id(p, data_fingerprint="d")
+    assert {"trajkit.classical.flat", "trajkit.deep.vae", "trajkit.attacks.subject_tasks"} <= set(asked)
+
+
+def test_an_audit_that_cannot_be_judged_leaves_the_others(outputs: Path) -> None:
+    plan = _plan(
+        {"name": "gone", "audit": "shadow", "parameters": {"dp_target": "critic"}},
+        {"name": "worst", "audit": "worst_case"},
+    )
+    for p in plan:
+        (outputs / "audits" / p["audit_id"] / "audit.json").write_text(AuditReport((STANDS,)).to_json())
+    found = read_audits(plan)  # the models of the first are not there
+    assert "cannot be judged: no model in" in str(found["gone"]) and found["worst"] == AuditReport((STANDS,))
+    assert surprises(plan, found) == ["audit gone: complete, but cannot be judged"]
+
+
+def test_one_run_has_no_worlds() -> None:
+    plan = [{"name": n, "parameters": {"scheme": n}} for n in ("generator", "critic")]
+    fell = replace(FELL, test="one run", trials=20)
+    _, figures, _ = refuted(plan, {"generator": AuditReport((fell,)), "critic": AuditReport((STANDS,))})
+    assert "20 trainings" in str(figures) and "each world" not in str(figures)
+
+
+def test_a_claim_is_not_judged_by_private_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "stability_runs", lambda study: None)
+    monkeypatch.setattr(results, "judge", lambda name, claim, found, own, **more: [own["audits"]()])
+    plan = [
+        {"name": n, "dataset": "tables", "parameters": {"dp_target": n, "placebo": False}}
+        for n in ("generator", "critic")
+    ]
+    for raw, said in ((True, "not reproduced"), (False, "not testable at this profile")):
+        study: Any = SimpleNamespace(
+            plan={"audits": plan, "claims": ["C6"], "dataset": "tables", "profile": "quick"}, test_ratio=None, experiments=None,
+            results=None, may_show_raw=raw, _isolated=None,
+            audits={"generator": AuditReport((FELL,)), "critic": AuditReport((STANDS,))},
+        )  # fmt: skip
+        assert results.StudyResults.verdicts(study)[0][0] == said  # type: ignore[index]
+
+
+def test_the_figure_shows_what_any_of_its_claims_allows() -> None:
+    score = SimpleNamespace(auc=0.6, roc=((0.0, 0.0), (1.0, 1.0)))
+    found: list[Any] = [verdict("x", scores=(score,), allowed=((0.1, hit), (1.0, 1.0))) for hit in (0.13, 0.15)]
+    assert trade_off(found).axes[0].lines[0].get_ydata().tolist() == [0.15, 1.0]

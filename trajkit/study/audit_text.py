@@ -157,7 +157,12 @@ def _largest(study: StudyResults) -> str:
     """The strongest contradiction of noise on the generator, and the strongest with records that look like trips."""
     planned = {p["name"]: p["parameters"] for p in study.plan.get("audits", [])}
     fell = [
-        (planned[n], v) for n, _, v in found(study) if scheme_of(planned[n]) and v.by and v.epsilon_lower is not None
+        (planned[n], v)
+        for n, _, v in found(study)
+        if scheme_of(planned[n]) == "generator"
+        and not planned[n].get("placebo")
+        and v.by
+        and v.epsilon_lower is not None
     ]
     if not fell:
         return ""

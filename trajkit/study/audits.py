@@ -17,7 +17,8 @@ from typing import Any
 from trajkit import datasets
 from trajkit.attacks.audit_task import AUDITS, AuditReport, Part, audit_class
 from trajkit.attacks.verdict import SOUND
-from trajkit.errors import MissingDataError, ParameterError
+from trajkit.errors import MissingDataError, ParameterError, TrajkitError
+from trajkit.methods import METHODS
 from trajkit.parameters import checked
 from trajkit.study.identity import code_fingerprint
 from trajkit.study.params import AuditCell, PlannedAudit, Profile
@@ -26,6 +27,7 @@ from trajkit.study.runner import git_commit, in_one_line, lock
 from trajkit.yamlio import dump_yaml, load_yaml, write_text
 
 RESULT, FAILED = "audit.json", "FAILED.json"
+UNJUDGED = "complete, but cannot be judged"
 
 
 def audit_folder(aid: str) -> Path:
@@ -62,13 +64,16 @@ def _planned(
 
 
 def audit_id(planned: PlannedAudit, *, data_fingerprint: str) -> str:
-    """12 hex digits of everything that decides the result; ``data_fingerprint`` counts where the audit looks at the study's data."""
+    """12 hex digits of everything that decides the result; ``data_fingerprint`` counts where the audit looks at the study's data.
+
+    An audit makes its ``methods`` by name, so that no import leads to their code.
+    """
     keys = {"audit", "parameters", "seed", "shard", "shards", "dataset"}
-    module = AUDITS[planned.audit].partition(":")[0]
-    parts = [
+    by_name = [METHODS[m] for m in planned.parameters.get("methods", []) if m in METHODS]
+    parts: list[Any] = [
         planned.model_dump(mode="json", include=keys),
         data_fingerprint if planned.dataset else "",
-        code_fingerprint(module),
+        *(code_fingerprint(m.partition(":")[0]) for m in (AUDITS[planned.audit], *by_name)),
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -137,13 +142,16 @@ def read_audits(planned: list[dict[str, Any]]) -> dict[str, AuditReport | str]:
         config = checked(cls, shards[0]["parameters"], where=f"audit {name}")
         folders = [audit_folder(p["audit_id"]) for p in shards]
         reports = [AuditReport.from_json((folder / RESULT).read_text()) for folder in folders]
-        found[name] = config.judged(reports, folders)
+        try:
+            found[name] = config.judged(reports, folders)
+        except TrajkitError as error:  # the others are worth showing
+            found[name] = f"{UNJUDGED}: {in_one_line(error)}"
     return found
 
 
 def surprises(planned: list[dict[str, Any]], audits: Mapping[str, AuditReport | str]) -> list[str]:
-    """A sentence for every complete audit that did not come out as its params ``expect`` it to."""
-    found = []
+    """A sentence for every complete audit that could not be judged, or did not come out as its params ``expect`` it to."""
+    found = [f"audit {name}: {UNJUDGED}" for name, r in audits.items() if isinstance(r, str) and r.startswith(UNJUDGED)]
     for name, expected in {p["name"]: p["expect"] for p in planned if p["expect"]}.items():
         report = audits[name]
         if isinstance(report, AuditReport):

@@ -303,7 +303,8 @@ class StudyResults:
         known = read_claims()
         where = {"dataset": self.plan["dataset"], "profile": self.plan["profile"], "test_ratio": self.test_ratio}
         more: dict[str, Any] = {"small": stability_runs(self), "experiments": self.experiments}
-        more["own"] = {"isolated": self._isolated, "audits": lambda: refuted(self.plan.get("audits", []), self.audits)}
+        shown = [a for a in self.plan.get("audits", []) if self.may_show_raw or not a["dataset"]]
+        more["own"] = {"isolated": self._isolated, "audits": lambda: refuted(shown, self.audits)}
         return [v for name in self.plan["claims"] for v in judge(name, known[name], self.results, **more, **where)]
 
     @cached_property

@@ -50,4 +50,4 @@ def refuted(planned: Sequence[Mapping[str, Any]], audits: Mapping[str, AuditRepo
 
 def _bound(v: Verdict) -> str:
     least = "" if v.epsilon_lower is None else f"epsilon at least {v.epsilon_lower:.2f}"
-    return f"{least} (by its {' and its '.join(v.by)}) at delta {v.claimed_delta:.3g}, {v.trials:,} trainings in each world"
+    return f"{least} (by its {' and its '.join(v.by)}) at delta {v.claimed_delta:.3g}, {v.trials:,} trainings{'' if v.test.endswith('one run') else ' in each world'}"

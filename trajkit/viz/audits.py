@@ -18,13 +18,13 @@ LEAST = 1e-4
 
 
 def trade_off(found: Sequence[Verdict]) -> Figure:
-    """Hits against false alarms, one curve a verdict (its best score), above the region that its claim allows.
+    """Hits against false alarms, one curve a verdict (its best score), above the region that a claim allows.
 
-    All must claim the same: the region of the first is drawn. Logarithmic false alarms: what a promise forbids is being sure.
+    All must claim about the same epsilon; as their accountants' curves differ, what any of them allows is drawn. Logarithmic false alarms: what a promise forbids is being sure.
     """
     fig, ax = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
     first = found[0]
-    alarm, most = np.array(first.allowed).T
+    alarm, most = np.max([v.allowed for v in found], axis=0).T  # the same false alarms in all
     ax.fill_between(alarm, 0, most, color=FAINT, alpha=0.35, lw=0, label=f"epsilon {first.claimed_epsilon:.3g} allows")
     ax.plot(alarm, most, color=INK, lw=1)
     fell = [v for v in found if v.contradicted]
