@@ -101,7 +101,7 @@ for name, table in text.tables(study, "shadow").items():
 # ## Everything else
 #
 # Whole methods are judged by the trajectories that they release, mechanisms by the noisy rows or counts. Of the deep methods single steps of the training are judged, by
-# the noisy sum of gradients, which nobody releases: *of it black box* is empty there. k-anonymity promises no
+# the noisy sum of gradients, which nobody releases. k-anonymity promises no
 # epsilon: its row shows that one person's presence can decide what is released.
 
 # %%

@@ -13,11 +13,12 @@ from member_toys import QUICK, jittered, unrelated, walks_of_users
 from toys import walks
 
 from trajkit import seeds
+from trajkit.attacks.intervals import auc
 from trajkit.attacks.lira import gaussians, halves, log_offline, log_ratio
 from trajkit.attacks.member_scores import density_ratio, nearest, of_losses, of_release
 from trajkit.attacks.member_split import check_apart, people, set_aside
 from trajkit.attacks.membership import Membership, infer_members, judged
-from trajkit.attacks.roc import auc, roc_of
+from trajkit.attacks.roc import roc_of
 from trajkit.errors import DataContractError, ParameterError
 from trajkit.geo import project
 from trajkit.methods import make_method

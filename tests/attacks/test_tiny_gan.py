@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -203,3 +204,10 @@ def test_settings() -> None:
         play(setting, config, 15, seed=1)
     with pytest.raises(ParameterError, match="penalty"):
         TinyGan(scheme="critic", noise_multiplier=1.0, penalty=1.0)
+
+
+def test_a_canary_in_the_middle_of_the_box_has_no_direction_and_harms_nothing() -> None:
+    config = TinyGan(scheme="generator", noise_multiplier=_noise(1.0), steps=5)
+    setting = replace(crafted(config, n=N), canary=torch.zeros(config.size))
+    found = audit_tiny(setting, config, delta=DELTA, models=16, seed=1)
+    assert not found.contradicted and found.scores[0].auc == 0.5

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from deep_toys import SMALL_CONFIG, TINY_CONFIG, toy_trajectories
 
+from trajkit.attacks.intervals import auc
 from trajkit.attacks.member_scores import of_losses
 from trajkit.attacks.membership import infer_members
-from trajkit.attacks.roc import auc
 from trajkit.deep.record_losses import record_losses
 from trajkit.errors import ParameterError
 from trajkit.methods import make_method

@@ -146,7 +146,10 @@ def test_one_counterexample_settles_the_claim_if_the_controls_stand() -> None:
         assert bool(figures) == g.contradicted
         return found, why
 
-    assert of(FELL, STANDS) == ("not reproduced", "1 of 1 audits contradict it, and none of 2 controls is contradicted")
+    assert of(FELL, STANDS) == (
+        "not reproduced",
+        "1 of 1 audits contradict it, each at its own confidence, and none of 2 controls is contradicted",
+    )
     assert of(STANDS, STANDS)[0] == of(FELL, FELL)[0] == of(FELL, STANDS, FELL)[0] == "undecidable at this n"
     assert refuted(plan, {"g": AuditReport((FELL,)), "c": "never started"})[0] == "not testable at this profile"
     assert refuted([], {})[0] == "not testable at this profile"

@@ -190,9 +190,9 @@ def test_a_rule_without_its_border_is_refused() -> None:
 
 def test_the_committed_claims_state_everything() -> None:
     claims = read_claims()
-    assert set(claims) == {"C1", "C2", "C3", "C4", "C5", "C7", "C8", "C9", "C10", "C11"}
+    assert set(claims) == {"C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11"}
     for name, claim in claims.items():
-        if claim.rule in ("calibration", "sequences", "isolated"):  # no data set of the study decides them
+        if claim.rule in ("calibration", "sequences", "isolated", "audits"):  # no data set of the study decides them
             continue
         assert claim.metrics[:2] == ["SWD", "JSD"] and claim.published_on and claim.model_size
         assert len(claim.metrics) == 2 or name == "C11"

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
-from trajkit.attacks.intervals import mean_interval, rate_interval
+from trajkit.attacks.intervals import auc, mean_interval, rate_interval
 from trajkit.attacks.threshold_audit import clopper_pearson
 from trajkit.errors import ParameterError
 
@@ -92,12 +91,6 @@ def roc_of(member_scores: Any, other_scores: Any, *, fpr: tuple[float, ...] = FA
         curves[0], curves[1], len(a), len(b), area, mean_interval(area, min(len(a), len(b)), level),
         tuple(_at(a, b, f, level) for f in fpr), level,
     )  # fmt: skip
-
-
-def auc(members: np.ndarray, others: np.ndarray) -> float:
-    """Probability that a member's score is above another's, ties half."""
-    rank = rankdata(np.concatenate([members, others]))[: len(members)].sum()
-    return float((rank - len(members) * (len(members) + 1) / 2) / (len(members) * len(others)))
 
 
 def share_at_least(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ OWN = ("regime", "epsilon", "delta", "noise_multiplier", "dp_target", "condition
 TINY: dict[str, Any] = {
     "length": 16, "channels": 8, "channel_multipliers": [1, 2], "groups": 2, "attention": False, "latent": 4, "batch_size": 16,
     "steps": 20, "n_critic": 1, "physical_batch": 16, "warmup_steps": 0, "ema_decay": 0.5, "device": "cpu",
-}  # fmt: skip  # the smallest networks there are, trained for a second each: they show that the experiment runs, and nothing else
+}  # fmt: skip
 BORDER = 0.98  # where canaries are, as a share of half the box
 
 

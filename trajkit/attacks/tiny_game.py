@@ -148,7 +148,7 @@ def _read(done: Training, canary: Tensor) -> Seen:
     second = torch.bmm(centred.transpose(1, 2), centred)[:, row, column] / RELEASED
     covered = [done.generator, done.critic] if done.config.scheme == "critic" else [done.generator]
     found = (
-        mean @ (canary / canary.norm()),
+        mean @ (canary / canary.norm().clamp(min=1e-9)),
         -distance.min(1).values,
         -distance.mean(1),
         torch.cat([mean, second], dim=1),

@@ -111,11 +111,12 @@ def _members_in_words(risk: pd.DataFrame) -> list[str]:
     above = promised[promised["member auc low"] > 0.5]
     names = ", ".join(f"{r['release']} ({r['member auc']:.2f})" for r in above.to_dict("records")) or "none of them"
     text += f": among releases that promise something, surely (AUC) in {names}." if len(promised) else "."
-    most = known.loc[known[FOUND].astype(float).idxmax()]
-    text += (
-        f" Taking 1 % of the others for members by mistake, he finds most members in {most['release']}: {100 * most[FOUND]:.0f} % of them "
-        f"({100 * most[f'{FOUND} low']:.0f} to {100 * most[f'{FOUND} high']:.0f} %), where a guess finds 1 %."
-    )
+    if len(promised):
+        most = promised.loc[promised[FOUND].astype(float).idxmax()]
+        text += (
+            f" Taking 1 % of the others for members by mistake, he finds most members of these in {most['release']}: {100 * most[FOUND]:.0f} % of them "
+            f"({100 * most[f'{FOUND} low']:.0f} to {100 * most[f'{FOUND} high']:.0f} %), where a guess finds 1 %."
+        )
     return [text + " This is one attack on people of the usual kind: where it finds nobody, it certifies nothing."]
 
 

@@ -169,7 +169,7 @@ def _largest(study: StudyResults) -> str:
     worst = max((v for _, v in fell), key=lambda v: (v.epsilon_lower or 0) / (v.claimed_epsilon or 1))
     text = (
         f"Where epsilon {worst.claimed_epsilon:.3g} is claimed, it is at least **{worst.epsilon_lower:.2f}** ({worst.subject}; "
-        f"{worst.trials:,} trainings in each world, {100 * worst.level:g} % confidence)."
+        f"{worst.trials:,} trainings in each world, {100 * worst.level:g} % confidence for this audit alone)."
     )
     natural = [v for p, v in fell if p.get("data") in ("natural", "scratch") and "epsilon" in v.by]
     if natural:

@@ -161,6 +161,8 @@ def surprises(planned: list[dict[str, Any]], audits: Mapping[str, AuditReport | 
 
 
 def _unexpected(report: AuditReport, expected: str) -> list[str]:
+    if not report.verdicts:
+        return ["there is no verdict"]
     if expected != "caught":
         return [
             f"{v.subject} is {v.verdict}" for v in report.verdicts if v.contradicted != (expected == "contradicted")

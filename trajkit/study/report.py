@@ -69,6 +69,8 @@ def report_is_current(folder: Path) -> bool:
     promised = ["results.csv", "claims.json"]
     if json.loads((folder / "plan.json").read_text())["report"]:
         promised += ["report.html", "report.ipynb"]
+    if json.loads((folder / "plan.json").read_text()).get("audits"):
+        promised.append("audits.csv")
     there = seal.is_file() and all((folder / name).is_file() for name in promised)
     return there and json.loads(seal.read_text())["identity"] == _identity(folder)
 

@@ -36,7 +36,7 @@ def refuted(planned: Sequence[Mapping[str, Any]], audits: Mapping[str, AuditRepo
         return NOT_TESTABLE, {}, "this study has no complete audit of noise on the generator together with a control"
     fell, wrong = [v for v in claims if v.contradicted], [v for v in controls if v.contradicted]
     figures = {f"{v.subject}, claimed {v.claimed_epsilon:.3g}": _bound(v) for v in fell}
-    counted = f"{len(fell)} of {len(claims)} audits contradict it"
+    counted = f"{len(fell)} of {len(claims)} audits contradict it, each at its own confidence"
     if wrong:
         return (
             UNDECIDABLE,
