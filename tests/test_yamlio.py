@@ -59,3 +59,11 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     write_text(tmp_path / "x.yaml", dump_yaml(value))
     assert load_yaml(tmp_path / "x.yaml") == value
     assert list(tmp_path.glob(".x*")) == []
+
+
+def test_what_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "bin.yaml").write_bytes(b"\x00\xff\xfe")
+    with pytest.raises(ParameterError, match=r"bin\.yaml is no text in UTF-8"):
+        load_yaml(tmp_path / "bin.yaml")
+    with pytest.raises(ParameterError, match="is a folder"):
+        load_yaml(tmp_path)

@@ -79,6 +79,10 @@ def load_yaml(path: str | Path) -> dict[str, Any]:
         raise MissingDataError(f"{path} does not exist: check the name") from None
     except yaml.YAMLError as error:
         raise ParameterError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    except UnicodeDecodeError:
+        raise ParameterError(f"{path} is no text in UTF-8: is it the right file?") from None
+    except IsADirectoryError:
+        raise ParameterError(f"{path} is a folder: name a file") from None
     if not isinstance(value, dict):
         raise ParameterError(f"{path} holds no mapping of names to values: see params/ for examples")
     return value

@@ -59,7 +59,7 @@ display(audits.trade_off(one) if one else NOTHING)
 # critic that was trained on the records without noise. One record can change the critic, and with it **all B gradients of every step**, from +C
 # to -C. Sampling amplifies nothing, as the critic remembers. What does hold, for any critic, is mu-GDP with mu = 2 B sqrt(T) / sigma:
 # the sum over all steps of what moves, over the noise. A GAN of one parameter attains it. With noise on the **critic**, every record is
-# clipped, drawn and noised where it enters, and the generator is post-processing: that promise holds, and the same audits say nothing against it.
+# clipped, drawn and noised where it enters, and the generator is post-processing: that promise holds, and the same audits test it as a control.
 
 # %%
 holds = text.true_guarantee(study)
@@ -82,8 +82,8 @@ tidy(gans[text.SHOWN_GANS]) if len(gans) else NOTHING
 display(audits.bounds(gans) if len(gans) else NOTHING)
 
 # %% [markdown]
-# **What this does not say.** These GANs have one to some thousand weights and at most a few hundred records. How much a UNet-size GAN leaks
-# about typical people is not measured by them; it may be little. But the claim was a promise to everybody, and it does not hold. The leak is
+# **What this does not say.** These GANs have one to some thousand weights and, but for the one of one parameter, at most a few hundred records. How much a UNet-size GAN leaks
+# about typical people is not measured by them; it may be little. But the claim is a promise to everybody, and by the argument above it cannot hold. The leak is
 # largest where the generator fits the bulk already, so that what is left for the critic to say is the odd record: after public
 # pre-training, or late in a training. It is small from scratch, for a typical trip, and with a gradient penalty.
 #

@@ -68,10 +68,19 @@ def test_every_kind_has_typed_parameters(kind: str) -> None:
 
 
 def test_what_cannot_be_planned_is_refused_by_name() -> None:
-    with pytest.raises(ParameterError, match="audit 'none' is unknown: use one of worst_case"):
+    with pytest.raises(ParameterError, match="audit a: audit 'none' is unknown: use one of worst_case"):
         plan_audits(profile({"name": "a", "audit": "none"}), dataset="city", data=None)
     with pytest.raises(ParameterError, match="worst_case cannot be done in 2 shards"):
         plan_audits(profile({"name": "a", "audit": "worst_case", "shards": 2}), dataset="city", data=None)
+    few = {"dp_target": "critic", "shadows": 8, "attacked": 4}
+    for cell, said in (
+        ({"audit": "shadow", "parameters": few, "shards": 13}, "shadow cannot be done in 13 shards, at most in 12"),
+        ({"audit": "membership", "expect": "stands"}, "membership makes no verdict"),
+        ({"audit": "release", "parameters": {"methods": ["foo"]}}, "methods.*'foo' is no subject: use flat"),
+        ({"audit": "step", "parameters": {"methods": ["flat"]}}, "'flat' is no subject: use diffusion"),
+    ):
+        with pytest.raises(ParameterError, match=said):
+            plan_audits(profile({"name": "a", **cell}), dataset="city", data=None)
     with pytest.raises(ValueError, match="two audits have the same name"):
         profile({"name": "a", "audit": "worst_case"}, {"name": "a", "audit": "one_run"})
 
@@ -148,7 +157,7 @@ def test_one_counterexample_settles_the_claim_if_the_controls_stand() -> None:
 
     assert of(FELL, STANDS) == (
         "not reproduced",
-        "1 of 1 audits contradict it, each at its own confidence, and none of 2 controls is contradicted",
+        "1 of 1 tests contradict it, each at its own confidence, and none of 2 tests of controls does",
     )
     assert of(STANDS, STANDS)[0] == of(FELL, FELL)[0] == of(FELL, STANDS, FELL)[0] == "undecidable at this n"
     assert refuted(plan, {"g": AuditReport((FELL,)), "c": "never started"})[0] == "not testable at this profile"

@@ -1,7 +1,7 @@
 """An audit as a task: typed parameters, a run from a seed, and a report that is kept as JSON.
 
 A task is one line of a study (``audits:`` in params/rq4.yaml); its kind is looked up in `AUDITS`. What it finds depends on its parameters,
-its seed and, where ``NEEDS_DATA``, on the data set of the study. A task with ``SHARDS`` is done in parts, side by side or on other machines,
+its seed and, where ``NEEDS_DATA``, on the data set of the study. A task of several shards is done in parts, side by side or on other machines,
 and judged over all of them.
 """
 
@@ -68,7 +68,12 @@ class AuditConfig(MethodConfig):
     """Base of the parameters of every kind of audit."""
 
     NEEDS_DATA: ClassVar[bool] = False
-    SHARDS: ClassVar[bool] = False
+    JUDGES: ClassVar[bool] = True  # whether there is a verdict
+
+    @property
+    def most_shards(self) -> int:
+        """In how many shards it can be done."""
+        return 1
 
     def run(self, part: Part) -> AuditReport:
         """Do the audit, or one shard of it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -152,6 +152,8 @@ class TrueGuaranteeTask(AuditConfig):
 
     ``settings``: rows of records n, batch B, noisy steps T and delta; the noise is that at which ``claimed`` is said to be spent.
     """
+
+    JUDGES: ClassVar[bool] = False
 
     claimed: float = Field(10.0, gt=0)
     settings: Annotated[tuple[Annotated[tuple[int, int, int, float], FromList], ...], FromList]

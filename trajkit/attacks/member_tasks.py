@@ -28,10 +28,13 @@ class ShadowTask(ShadowAudit, AuditConfig):
     """
 
     NEEDS_DATA: ClassVar[bool] = True
-    SHARDS: ClassVar[bool] = True
-
     people: int | None = Field(None, ge=5)
     gan: dict[str, Any] = Field(default_factory=lambda: dict(TINY))
+
+    @property
+    def most_shards(self) -> int:
+        """One for each model."""
+        return self.models
 
     def run(self, part: Part) -> AuditReport:
         """Train this shard's models; they are judged together."""
@@ -77,6 +80,8 @@ def _rows(found: ShadowVerdict) -> list[dict[str, Any]]:
 
 class MembershipTask(TinyMembership, AuditConfig):
     """LiRA on ``trips`` trips of the simulated city, tiny GANs that start from public trips; one of `tiny_membership.REGIMES` after the other."""
+
+    JUDGES: ClassVar[bool] = False
 
     trips: int = Field(128, ge=8)
     city_seed: int = Field(3, ge=0)

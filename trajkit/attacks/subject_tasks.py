@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from trajkit.attacks.audit_task import AuditConfig, AuditReport, Part
 from trajkit.attacks.broken import table
 from trajkit.attacks.mechanism_game import mechanism_table
 from trajkit.attacks.release_game import SUBJECTS, release_game
-from trajkit.attacks.step_game import step_game
+from trajkit.attacks.step_game import METHODS, step_game
 from trajkit.attacks.verdict import SOUND
 from trajkit.attacks.watched import HALVED
 from trajkit.errors import DataContractError
 from trajkit.methods import FromList
+
+
+def known(names: tuple[str, ...], subjects: Iterable[str]) -> tuple[str, ...]:
+    """Return ``names``. Raises ValueError for one that is not among ``subjects``, naming these."""
+    for name in names:
+        if name not in subjects:
+            raise ValueError(f"{name!r} is no subject: use {', '.join(subjects)}")
+    return names
 
 
 class BrokenTask(AuditConfig):
@@ -35,6 +44,11 @@ class StepTask(AuditConfig):
     steps: int = Field(400, ge=4)
     flaws: Annotated[tuple[str, ...], FromList] = (SOUND, HALVED)
 
+    @field_validator("methods")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return known(value, METHODS)
+
     def run(self, part: Part) -> AuditReport:
         """A verdict for each method and flaw."""
         return AuditReport(
@@ -48,6 +62,11 @@ class ReleaseTask(AuditConfig):
     methods: Annotated[tuple[str, ...], FromList] = (*SUBJECTS,)
     releases: int = Field(1000, ge=16)
     epsilon: float = Field(1.0, gt=0)
+
+    @field_validator("methods")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return known(value, SUBJECTS)
 
     def run(self, part: Part) -> AuditReport:
         """A verdict for each method."""
@@ -74,6 +93,7 @@ class UserLevelTask(AuditConfig):
     """Epsilon per trajectory against epsilon per user, for each bound of ``caps``: `trajkit.privacy.user_level.epsilon_table`."""
 
     NEEDS_DATA: ClassVar[bool] = True
+    JUDGES: ClassVar[bool] = False
 
     caps: Annotated[tuple[int, ...], FromList] = (1, 4, 16)
     epsilon: float = Field(10.0, gt=0)

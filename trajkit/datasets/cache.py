@@ -69,6 +69,9 @@ def cached(name: str, key: dict[str, Any], build: Callable[[], Trajectories]) ->
     trajs = build()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        (path.parent / "PRIVATE").write_text(
+            "parsed copies of data sets, private ones among them: nothing here may leave\n"
+        )
         write_entry(trajs, path)
     except OSError as error:
         log.warning("the parsed data set could not be cached in %s (%s): the next run parses again", path.parent, error)

@@ -42,6 +42,9 @@ def write(question: dict[str, Any], answer: dict[str, Any]) -> None:
     path = _path(question)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        (path.parent / "PRIVATE").write_text(
+            "sampling rates follow from the sizes of data sets: nothing here may leave\n"
+        )
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
         try:
             with os.fdopen(handle, "w") as file:

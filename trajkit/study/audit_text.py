@@ -8,6 +8,7 @@ import pandas as pd
 
 from trajkit.attacks.audit_task import AuditReport
 from trajkit.attacks.verdict import SOUND, Verdict
+from trajkit.study.audits import surprises
 from trajkit.study.claims import read_claims
 from trajkit.study.results import StudyResults
 from trajkit.study.rule_audits import scheme_of
@@ -129,12 +130,19 @@ def budgets(study: StudyResults) -> pd.DataFrame:
 
 
 def holes(study: StudyResults) -> pd.DataFrame:
-    """Audits that are not complete, with the reason."""
+    """Audits that are not complete or not shown, or did not come out as their params expect, with the reason."""
     rows = [{"audit": k, "reason": r} for k, r in study.audits.items() if isinstance(r, str)]
     if not study.may_show_raw:
         rows = [
             {**r, "reason": "failed or not run; its folder says why (a message may quote private data)"} for r in rows
         ]
+    told = _reports(study)
+    hidden = [k for k, r in study.audits.items() if isinstance(r, AuditReport) and k not in told]
+    rows += [
+        {"audit": k, "reason": "complete, not shown: it looked at private records (allow_raw: true shows it)"}
+        for k in hidden
+    ]
+    rows += [{"audit": "", "reason": s} for s in surprises(study.plan.get("audits", []), told)]
     return pd.DataFrame(rows, columns=["audit", "reason"])
 
 

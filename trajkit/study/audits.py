@@ -47,11 +47,19 @@ def plan_audits(profile: Profile, *, dataset: str, data: str | None) -> list[Pla
 def _planned(
     cell: AuditCell, profile: Profile, dataset: str, data: str | None, settings: dict[str, Any]
 ) -> list[PlannedAudit]:
-    cls = audit_class(cell.audit)
-    parameters = checked(cls, cell.parameters, where=f"audit {cell.name}").model_dump(mode="json")
-    if cell.shards > 1 and not cls.SHARDS:
+    try:
+        cls = audit_class(cell.audit)
+    except ParameterError as error:
+        raise ParameterError(f"audit {cell.name}: {error}") from None
+    config = checked(cls, cell.parameters, where=f"audit {cell.name}")
+    parameters = config.model_dump(mode="json")
+    if cell.shards > 1 and cell.shards > config.most_shards:
         raise ParameterError(
-            f"audit {cell.name}: {cell.audit} cannot be done in {cell.shards} shards: leave shards out"
+            f"audit {cell.name}: {cell.audit} cannot be done in {cell.shards} shards, at most in {config.most_shards}"
+        )
+    if cell.expect and not cls.JUDGES:
+        raise ParameterError(
+            f"audit {cell.name}: {cell.audit} makes no verdict, so nothing can be expected of it: leave expect out"
         )
     own: dict[str, Any] = {"dataset": dataset, "data": data, "dataset_settings": settings} if cls.NEEDS_DATA else {}
     return [
@@ -152,8 +160,8 @@ def read_audits(planned: list[dict[str, Any]]) -> dict[str, AuditReport | str]:
 def surprises(planned: list[dict[str, Any]], audits: Mapping[str, AuditReport | str]) -> list[str]:
     """A sentence for every complete audit that could not be judged, or did not come out as its params ``expect`` it to."""
     found = [f"audit {name}: {UNJUDGED}" for name, r in audits.items() if isinstance(r, str) and r.startswith(UNJUDGED)]
-    for name, expected in {p["name"]: p["expect"] for p in planned if p["expect"]}.items():
-        report = audits[name]
+    for name, expected in {p["name"]: p["expect"] for p in planned if p.get("expect")}.items():
+        report = audits.get(name)
         if isinstance(report, AuditReport):
             wrong = _unexpected(report, expected)
             found += [f"audit {name}: {what}, but params expect: {expected}" for what in wrong]

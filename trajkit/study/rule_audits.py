@@ -35,17 +35,19 @@ def refuted(planned: Sequence[Mapping[str, Any]], audits: Mapping[str, AuditRepo
     if not claims or not controls:
         return NOT_TESTABLE, {}, "this study has no complete audit of noise on the generator together with a control"
     fell, wrong = [v for v in claims if v.contradicted], [v for v in controls if v.contradicted]
-    figures = {f"{v.subject}, claimed {v.claimed_epsilon:.3g}": _bound(v) for v in fell}
-    counted = f"{len(fell)} of {len(claims)} audits contradict it, each at its own confidence"
+    figures = {f"{v.subject}, claimed {v.claimed_epsilon:.3g} ({v.test})": _bound(v) for v in fell}
+    counted = f"{len(fell)} of {len(claims)} tests contradict it, each at its own confidence"
     if wrong:
         return (
             UNDECIDABLE,
             figures,
-            f"{counted}, but so do {len(wrong)} of {len(controls)} controls: {wrong[0].subject}",
+            f"{counted}, but so do {len(wrong)} of {len(controls)} of controls: {wrong[0].subject}",
         )
     if not fell:
-        return UNDECIDABLE, figures, "no audit contradicts it at this budget, which proves nothing"
-    return words(True)[1], figures, f"{counted}, and none of {len(controls)} controls is contradicted"
+        return UNDECIDABLE, figures, "no test contradicts it at this budget, which proves nothing"
+    why = f"{counted}, and none of {len(controls)} tests of controls does"
+    why += "; those that do not may have had too few trainings to see anything" if len(fell) < len(claims) else ""
+    return words(True)[1], figures, why
 
 
 def _bound(v: Verdict) -> str:

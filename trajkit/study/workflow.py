@@ -106,7 +106,8 @@ def run_study(
         build_report(study.folder)
         (study.folder / PARTIAL).unlink(missing_ok=True)
         _announce(study, left, time.monotonic() - started)
-        return 1 if left or status or _surprised(study.folder) else 0
+        surprised = _surprised(study.folder)  # said whatever else went wrong
+        return 1 if left or status or surprised else 0
 
 
 def plan_study(question: str, *, profile: str, dataset: str, data: str | None, seeds: int | None) -> Study:
@@ -122,6 +123,9 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
     for p in planned:
         mark = marks.of(p.config)
         runs.append((run_id(p.config, data_fingerprint=mark.data, roads_fingerprint=mark.roads), p))
+    audits = tuple(
+        (audit_id(p, data_fingerprint=fingerprint), p) for p in plan_audits(chosen, dataset=dataset, data=path)
+    )
     folder = OUTPUTS / asked.question / (f"{profile}-{dataset}" + (f"-{fingerprint[:8]}" if path else ""))
     folder.mkdir(parents=True, exist_ok=True)
     for rid, p in runs:
@@ -130,9 +134,6 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
             mark_private(run_folder(rid))
         if not (run_folder(rid) / "manifest.json").is_file():
             write_params(run_folder(rid), p.config)
-    audits = tuple(
-        (audit_id(p, data_fingerprint=fingerprint), p) for p in plan_audits(chosen, dataset=dataset, data=path)
-    )
     for aid, planned_audit in audits:
         write_audit(aid, planned_audit)
         if visibility == "private" and planned_audit.dataset:

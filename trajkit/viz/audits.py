@@ -49,7 +49,7 @@ def trade_off(found: Sequence[Verdict]) -> Figure:
 
 
 def bounds(table: pd.DataFrame) -> Figure:
-    """One line a verdict: what is claimed (hollow) and what epsilon is at least (filled), on a logarithmic axis; red where the claim is contradicted.
+    """One line a verdict: what is claimed (hollow) and what epsilon is at least (filled), on a logarithmic axis; red where the claim is contradicted, black where there is none.
 
     ``table``: subject, claimed epsilon, epsilon at least, contradicted by. Bounds below 0.1 stand at the left border.
     """
@@ -57,6 +57,7 @@ def bounds(table: pd.DataFrame) -> Figure:
     fig, ax = plt.subplots(figsize=(9.0, 0.27 * len(rows) + 1.4), layout="constrained")
     for y, row in enumerate(rows):
         colour = CONTRADICTED_COLOUR if row["contradicted by"] else STANDS_COLOUR
+        colour = INK if pd.isna(row["claimed epsilon"]) else colour
         least, claimed = max(row["epsilon at least"], 0.1), row["claimed epsilon"]
         ax.plot(least, y, "<" if least == 0.1 else "o", color=colour, ms=6)
         if pd.notna(claimed):
@@ -66,12 +67,12 @@ def bounds(table: pd.DataFrame) -> Figure:
         xscale="log",
         xlim=(0.09, 30),
         ylim=(len(rows) - 0.4, -0.6),
-        xlabel="epsilon: claimed (hollow), at least (filled)",
+        xlabel="epsilon: claimed (hollow), at least (filled; arrow: below 0.1)",
     )
     ax.set_yticks(range(len(rows)), [r["subject"] for r in rows], fontsize=8)
     ax.set_xticks([0.1, 0.3, 1, 3, 10, 30], ["0.1", "0.3", "1", "3", "10", "30"])
     ax.minorticks_off()
-    colours = {"contradicted": CONTRADICTED_COLOUR, "not contradicted": STANDS_COLOUR}
+    colours = {"contradicted": CONTRADICTED_COLOUR, "not contradicted": STANDS_COLOUR, "nothing is claimed": INK}
     handles = [plt.Line2D([], [], color=c, marker="o", ls="", label=word) for word, c in colours.items()]
     fig.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False, fontsize=8)
     return finished(fig)
