@@ -29,6 +29,7 @@ from scipy.stats import binom, norm
 from trajkit.attacks.intervals import auc, auc_interval
 from trajkit.attacks.threshold_audit import ThresholdTest, log_ratio, threshold_test
 from trajkit.errors import ParameterError
+from trajkit.privacy.accounting import epsilon_of
 from trajkit.privacy.gdp import gdp_epsilon
 from trajkit.privacy.ledger import DpSgd
 from trajkit.privacy.release_checks import check_spent_delta
@@ -197,6 +198,18 @@ def roc_points(a: np.ndarray, b: np.ndarray) -> tuple[tuple[float, float], ...]:
     alarms, hits = (1 - np.searchsorted(x, at, side="right") / len(x) for x in (ordered, positive))
     inner = [(float(x), float(y)) for x, y in zip(alarms, hits, strict=True)]
     return (*dict.fromkeys(((0.0, 0.0), *inner, (1.0, 1.0))),)
+
+
+def claim_of(mechanism: DpSgd, *, delta: float) -> tuple[float, Curve]:
+    """What the accountants say of ``mechanism`` on trajectories: its epsilon at ``delta``, and the whole curve up to twice that epsilon."""
+    epsilon = epsilon_of(mechanism, delta=delta, unit="trajectory").epsilon
+    return epsilon, Curve.of_dp_sgd(mechanism, largest=2 * epsilon)
+
+
+def most_epsilon(scores: Mapping[str, tuple[Any, Any]], *, delta: float, level: float = 0.95) -> float:
+    """The bound that `audit` gives where every one of as many releases and scores tells the worlds apart."""
+    perfect = {name: (np.ones(len(a)), np.zeros(len(b))) for name, (a, b) in scores.items()}
+    return audit(perfect, delta=delta, level=level).epsilon
 
 
 def mu_of_rates(hit: Any, alarm: Any) -> Any:

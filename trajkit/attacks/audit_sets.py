@@ -1,4 +1,4 @@
-"""The tiny neighbouring data sets of the audits: a public box of 20 km, a few ordinary trajectories in it, and canaries.
+"""The tiny neighbouring data sets of the audits: a public box of 20 km, a few ordinary trajectories in it, canaries, and rows of numbers.
 
 Places are in units of half the box, x and y in [-1, 1] with y north, so that a set is the same in every audit.
 """
@@ -11,6 +11,8 @@ import numpy as np
 
 from trajkit.errors import ParameterError
 from trajkit.geo import Box
+from trajkit.preprocess import to_fixed_length
+from trajkit.ragged import concatenate_offsets
 from trajkit.seeds import rng
 from trajkit.trajectories import Meta, Trajectories
 
@@ -41,6 +43,11 @@ def neighbours(others: Sequence[np.ndarray], added: np.ndarray) -> tuple[Traject
 
 def built(ways: Sequence[np.ndarray]) -> Trajectories:
     """Trajectories from ``ways``, each [l, 2], in the public box."""
-    offsets = np.concatenate([[0], np.cumsum([len(w) for w in ways])]).astype(np.int64)
+    offsets = concatenate_offsets(np.array([len(w) for w in ways]))
     lonlat = META.box.clip(META.box.from_unit(np.concatenate(list(ways))))
     return Trajectories.generated(lonlat, offsets, meta=META)
+
+
+def unit_rows(trajs: Trajectories, points: int) -> np.ndarray:
+    """float64 [n, 2 * ``points``]: any trajectories as rows of x and y in [-1, 1] of their own public box, ``points`` points each."""
+    return trajs.meta.box.to_unit(to_fixed_length(trajs, length=points)).reshape(len(trajs), -1)

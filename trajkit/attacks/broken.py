@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from trajkit.attacks.audit_bounds import Curve, audit
+from trajkit.attacks.audit_bounds import audit, claim_of
 from trajkit.attacks.verdict import SOUND, Verdict, judged
 from trajkit.attacks.watched import FLAWS, FlawedTrainer
 from trajkit.classical.tree_noise import LevelNoise
@@ -130,8 +130,7 @@ def game(test: str, flaw: str, *, steps: int, seed: int, level: float = LEVEL, p
         name: g.scores(flaw, releases, canary, child_seed(seed, "attack", "broken", test, flaw, name))
         for name, canary in (("with", not placebo), ("without", False))
     }
-    claim = epsilon_of(g.claim, delta=DELTA, unit=UNIT).epsilon
-    curve = Curve.of_dp_sgd(g.claim, largest=2 * claim)
+    claim, curve = claim_of(g.claim, delta=DELTA)
     found = audit({g.seen: (scores["with"], scores["without"])}, delta=DELTA, level=level, curve=curve)
     seconds = time.monotonic() - started
     return judged(found, subject=f"DP-SGD, {flaw}", test=test, claimed_epsilon=claim, seconds=seconds)
@@ -160,11 +159,8 @@ class _UnnoisedSupport(LevelNoise):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
 
 
-CELLS, CELL, COUNT_EPSILON = (
-    40,
-    7,
-    1.0,
-)  # cells of the release, the one that only the canary visits, and what is claimed
+# cells of the release, the one that only the canary visits, and what is claimed
+CELLS, CELL, COUNT_EPSILON = 40, 7, 1.0
 
 
 def support(*, broken: bool, releases: int, seed: int, level: float = LEVEL) -> Verdict:

@@ -11,12 +11,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from trajkit.attacks.audit_bounds import Curve, audit
+from trajkit.attacks.audit_bounds import audit, claim_of
 from trajkit.attacks.tiny_game import Setting, play
 from trajkit.attacks.tiny_gan import TinyGan
 from trajkit.attacks.verdict import Verdict, judged
 from trajkit.attacks.worst_case import WorstCase, train
-from trajkit.privacy.accounting import calibrate, epsilon_of
+from trajkit.privacy.accounting import calibrate
 from trajkit.privacy.ledger import DpSgd
 
 UNIT = "trajectory"
@@ -67,8 +67,8 @@ def _judged(
     level: float,
     started: float,
 ) -> Verdict:
-    claim = epsilon_of(mechanism, delta=delta, unit=UNIT).epsilon
-    found = audit(scores, delta=delta, level=level, curve=Curve.of_dp_sgd(mechanism, largest=2 * claim))
+    claim, curve = claim_of(mechanism, delta=delta)
+    found = audit(scores, delta=delta, level=level, curve=curve)
     return judged(found, subject=subject, test=test, claimed_epsilon=claim, seconds=time.monotonic() - started)
 
 

@@ -23,19 +23,26 @@ from trajkit.privacy.gdp import gdp_epsilon, generator_only_mu
 from trajkit.seeds import rng
 
 Scheme = Literal["generator", "critic"]
-PEOPLE, DAYS, CITY = (
-    400,
-    2,
-    3,
-)  # of the simulated city whose trips are the natural data: other people's are the public ones
+# the simulated city whose trips are the natural data: other people's are the public ones
+PEOPLE, DAYS, CITY = 400, 2, 3
 
 
 class _GanTask(AuditConfig):
-    """``claimed``: epsilon that the scheme is said to spend at ``delta``; ``placebo``: the canary is in neither world."""
+    """``claimed``: epsilon that the scheme is said to spend at ``delta``, with ``steps`` noisy steps of ``batch`` of ``n`` records; ``placebo``:
+    the canary is in neither world."""
 
     scheme: Scheme = "generator"
     claimed: float = Field(1.0, gt=0)
     placebo: bool = False
+    delta: float = Field(1e-5, gt=0, lt=1)
+    n: int = Field(64, ge=2)
+    batch: int = Field(16, ge=1)
+    steps: int = Field(200, ge=1)
+
+    @property
+    def noise_multiplier(self) -> float:
+        """The noise at which that is said to be spent."""
+        return noise_for(self.claimed, self.delta, n=self.n, batch=self.batch, noisy_steps=self.steps)
 
 
 class WorstCaseTask(_GanTask):
@@ -44,15 +51,13 @@ class WorstCaseTask(_GanTask):
     delta: float = Field(4.72e-6, gt=0, lt=1)
     n: int = Field(69_500, ge=2)
     batch: int = Field(512, ge=1)
-    steps: int = Field(200, ge=1)
     critic_sees: Literal["all", "batch"] = "all"
     models: int = Field(20_000, ge=16)
 
     def run(self, part: Part) -> AuditReport:
         """One verdict."""
-        sigma = noise_for(self.claimed, self.delta, n=self.n, batch=self.batch, noisy_steps=self.steps)
         config = WorstCase(
-            n=self.n, batch=self.batch, steps=self.steps, noise_multiplier=sigma, scheme=self.scheme, critic_sees=self.critic_sees
+            n=self.n, batch=self.batch, steps=self.steps, noise_multiplier=self.noise_multiplier, scheme=self.scheme, critic_sees=self.critic_sees
         )  # fmt: skip
         return AuditReport(
             (audit_worst_case(config, delta=self.delta, models=self.models, seed=part.seed, placebo=self.placebo),)
@@ -68,13 +73,9 @@ class TinyGanTask(_GanTask):
     that is there already (duplicate), or the public trip that is nearest to their mean (typical).
     """
 
-    delta: float = Field(1e-5, gt=0, lt=1)
     data: Literal["crafted", "natural", "scratch"] = "crafted"
     canary: Literal["corner", "zigzag", "duplicate", "typical"] = "corner"
     models: int = Field(1000, ge=16)
-    n: int = Field(64, ge=2)
-    batch: int = Field(16, ge=1)
-    steps: int = Field(200, ge=1)
     city_seed: int = Field(CITY, ge=0)
     penalty: float = Field(0.0, ge=0)
     generator_rate: float = Field(2e-3, gt=0)
@@ -82,9 +83,8 @@ class TinyGanTask(_GanTask):
 
     def run(self, part: Part) -> AuditReport:
         """One verdict."""
-        sigma = noise_for(self.claimed, self.delta, n=self.n, batch=self.batch, noisy_steps=self.steps)
         config = TinyGan(
-            scheme=self.scheme, noise_multiplier=sigma, batch=self.batch, steps=self.steps, penalty=self.penalty,
+            scheme=self.scheme, noise_multiplier=self.noise_multiplier, batch=self.batch, steps=self.steps, penalty=self.penalty,
             generator_rate=self.generator_rate, critic_rate=self.critic_rate,
         )  # fmt: skip
         found = audit_tiny(
@@ -124,18 +124,13 @@ def city_rows(n: int, *, size: int, city_seed: int, seed: int) -> tuple[Tensor, 
 class OneRunTask(_GanTask):
     """Many canaries in every training, ``runs`` trainings pooled (`audit_bounds.one_run_epsilon`); crafted data."""
 
-    delta: float = Field(1e-5, gt=0, lt=1)
     runs: int = Field(20, ge=1)
-    n: int = Field(64, ge=2)
-    batch: int = Field(16, ge=1)
-    steps: int = Field(200, ge=1)
     level: float = Field(0.95, gt=0, lt=1)
 
     def run(self, part: Part) -> AuditReport:
         """One verdict; no epsilon but that of the guesses is bounded."""
         started = time.monotonic()
-        sigma = noise_for(self.claimed, self.delta, n=self.n, batch=self.batch, noisy_steps=self.steps)
-        config = TinyGan(scheme=self.scheme, noise_multiplier=sigma, batch=self.batch, steps=self.steps)
+        config = TinyGan(scheme=self.scheme, noise_multiplier=self.noise_multiplier, batch=self.batch, steps=self.steps)
         canaries, guesses, right = one_run(config, n=self.n, runs=self.runs, seed=part.seed)
         found = one_run_epsilon(canaries=canaries, guesses=guesses, right=right, delta=self.delta, level=self.level)
         by = ("epsilon",) if found > self.claimed else ()

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from trajkit.attacks.audit_task import AuditConfig, AuditReport, Part
-from trajkit.attacks.gan_tasks import city_rows
+from trajkit.attacks.gan_tasks import CITY, city_rows
 from trajkit.attacks.shadow_audit import ShadowVerdict, judge, read_models, train_models
 from trajkit.attacks.shadow_targets import TINY, ShadowAudit
 from trajkit.attacks.tiny_game import pretrain
@@ -84,17 +84,16 @@ class MembershipTask(TinyMembership, AuditConfig):
     JUDGES: ClassVar[bool] = False
 
     trips: int = Field(128, ge=8)
-    city_seed: int = Field(3, ge=0)
+    city_seed: int = Field(CITY, ge=0)
 
     def run(self, part: Part) -> AuditReport:
         """Tables "membership" (one row a regime and attack), "roc" and "in words"."""
-        config = TinyMembership(**{k: v for k, v in self.model_dump().items() if k in TinyMembership.model_fields})
         rows, private, public = city_rows(
             self.trips, size=TinyGan.model_fields["size"].default, city_seed=self.city_seed, seed=part.seed
         )
         plain = TinyGan(scheme="generator", noise_multiplier=0.0)
         start = pretrain(rows[public], plain, seed=part.seed)
-        found = infer_all(rows[private], config, start=start, seed=part.seed, regimes=REGIMES)
+        found = infer_all(rows[private], self, start=start, seed=part.seed, regimes=REGIMES)
         table = [row for f in found for row in _regime(f)]
         curves = [
             {"regime": f.regime.name, "attack": name, "fpr": c["fpr"], "tpr": c["tpr"]}

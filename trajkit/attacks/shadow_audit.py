@@ -22,18 +22,17 @@ from typing import Any
 
 import numpy as np
 
-from trajkit.attacks.audit_bounds import AIMS, Curve, audit, one_run_epsilon
+from trajkit.attacks.audit_bounds import AIMS, Curve, audit, claim_of, most_epsilon, one_run_epsilon
 from trajkit.attacks.gan_audit import SCHEMES
 from trajkit.attacks.lira import log_ratio
 from trajkit.attacks.membership import Membership
 from trajkit.attacks.membership import judged as membership_of
 from trajkit.attacks.roc import Roc
-from trajkit.attacks.shadow_models import UNIT, ShadowRuns, read_models, train_models
+from trajkit.attacks.shadow_models import ShadowRuns, read_models, train_models
 from trajkit.attacks.shadow_targets import ShadowAudit
 from trajkit.attacks.threshold_audit import LEAST_SCORES
 from trajkit.attacks.verdict import Verdict, judged
 from trajkit.errors import ParameterError
-from trajkit.privacy.accounting import epsilon_of
 
 __all__ = [
     "ShadowAudit",
@@ -144,8 +143,9 @@ def judge(runs: ShadowRuns, *, level: float = 0.95) -> ShadowVerdict:
     each = 1 - (1 - level) / 2
     taught = runs.inside[: c.shadows].sum(axis=0)
     known = np.minimum(taught, c.shadows - taught) >= 2  # by coins alone, never by what a model says
-    single, most, needed, skipped = _two_worlds(runs, each)
-    pooled, most_pooled = _one_run(runs, np.flatnonzero(known[:planted]), each)
+    claim, curve = claim_of(runs.claim, delta=c.delta)
+    single, most, needed, skipped = _two_worlds(runs, claim, curve, each)
+    pooled, most_pooled = _one_run(runs, np.flatnonzero(known[:planted]), claim, each)
     groups = []
     for part in (np.arange(planted, len(known)), np.arange(planted)):
         part = part[known[part]]
@@ -162,9 +162,9 @@ def _subject(runs: ShadowRuns) -> str:
     return f"UNet GAN, {SCHEMES[c.dp_target]}, {c.models} models{placebo}"
 
 
-def _two_worlds(runs: ShadowRuns, level: float) -> tuple[Verdict, float, int, int]:
+def _two_worlds(runs: ShadowRuns, claim: float, curve: Curve, level: float) -> tuple[Verdict, float, int, int]:
     """(the verdict of the game, the bound of a perfect one, `models_needed`, records that were left out)."""
-    c, scores, perfect, skipped = runs.config, {}, {}, 0
+    c, scores, skipped = runs.config, {}, 0
     for j in range(c.planted):
         inside = runs.inside[:, j]
         if min(inside.sum(), (~inside).sum()) < LEAST_SCORES:
@@ -172,19 +172,16 @@ def _two_worlds(runs: ShadowRuns, level: float) -> tuple[Verdict, float, int, in
             continue
         for name, values in runs.statistics.items():
             scores[f"{name} {j}"] = values[inside, j], values[~inside, j]
-            perfect[f"{name} {j}"] = np.ones(inside.sum()), np.zeros((~inside).sum())
     if not scores:
         raise ParameterError(f"shadows + attacked = {c.models}: too few models with and without each planted record")
-    claim = epsilon_of(runs.claim, delta=c.delta, unit=UNIT).epsilon
-    curve = Curve.of_dp_sgd(runs.claim, largest=2 * claim)
     found = audit(scores, delta=c.delta, level=level, curve=curve)
-    most = audit(perfect, delta=c.delta, level=level).epsilon
+    most = most_epsilon(scores, delta=c.delta, level=level)
     test = "planted records, two worlds"
     single = judged(found, subject=_subject(runs), test=test, claimed_epsilon=claim, seconds=runs.seconds)
     return single, most, models_needed(curve, scores=len(scores), level=level), skipped
 
 
-def _one_run(runs: ShadowRuns, known: np.ndarray, level: float) -> tuple[Verdict, float]:
+def _one_run(runs: ShadowRuns, known: np.ndarray, claim: float, level: float) -> tuple[Verdict, float]:
     """(the verdict of one-run auditing, the bound of the best guesses that the coins allow), over the attacked models.
 
     In each of them the quarter of the planted records ``known`` with the largest sum of log ratios is guessed to be in, the quarter with the smallest
@@ -206,7 +203,6 @@ def _one_run(runs: ShadowRuns, known: np.ndarray, level: float) -> tuple[Verdict
     epsilon = one_run_epsilon(right=right, **given)  # type: ignore[arg-type]
     could = int(sum(np.minimum(side.sum(axis=1), k).sum() for side in (inside, ~inside)))  # as the coins fell
     most = one_run_epsilon(right=could, **given)  # type: ignore[arg-type]
-    claim = epsilon_of(runs.claim, delta=c.delta, unit=UNIT).epsilon
     tried = f"{right} of {c.attacked * 2 * k} guesses right, by log ratios of {', '.join(runs.statistics)} learned on {c.shadows} shadow models"
     by = ("epsilon",) if epsilon > claim else ()
     return Verdict(

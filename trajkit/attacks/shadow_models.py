@@ -24,21 +24,20 @@ import torch
 from scipy.spatial.distance import cdist
 from torch import nn
 
+from trajkit.attacks.audit_sets import unit_rows
+from trajkit.attacks.gan_audit import noise_for
 from trajkit.attacks.member_scores import POINTS, nearest
 from trajkit.attacks.shadow_targets import ShadowAudit, Targets, targets_of
 from trajkit.deep.gan import Gan
 from trajkit.deep.trainer import Trainer
 from trajkit.deep.training_guarantee import Budget
 from trajkit.errors import DataContractError, MissingDataError, ParameterError, PrivacyAccountingError
-from trajkit.preprocess import to_fixed_length
-from trajkit.privacy.accounting import calibrate
 from trajkit.privacy.guarantee import Guarantee, no_guarantee
 from trajkit.privacy.ledger import DpSgd
 from trajkit.seeds import child_seed
 from trajkit.trajectories import Trajectories
 from trajkit.yamlio import write_text
 
-UNIT = "trajectory"
 Says = Callable[[Trajectories], np.ndarray]  # trajectories -> one number each
 ReleaseOf = Callable[[Trajectories, int], Trajectories]  # (training set, seed) -> what is handed over
 
@@ -93,9 +92,9 @@ def mechanism(config: ShadowAudit, n: int) -> DpSgd:
     gan = config.parameters(1.0)
     if gan.batch_size > n:
         raise ParameterError(f"gan.batch_size = {gan.batch_size}: the smallest training set has {n} trajectories")
-    rate, steps = gan.batch_size / n, gan.accounted_steps
-    found = calibrate(target_epsilon=config.epsilon, delta=config.delta, sample_rate=rate, steps=steps, unit=UNIT)
-    return DpSgd(rate, found.noise_multiplier, steps)
+    steps = gan.accounted_steps
+    noise = noise_for(config.epsilon, config.delta, n=n, batch=gan.batch_size, noisy_steps=steps)
+    return DpSgd(gan.batch_size / n, noise, steps)
 
 
 class _Audited(Gan):
@@ -142,7 +141,7 @@ def statistics_of(targets: Targets, released: Trajectories, says: Says | None) -
     critic    what the critic says of the target beside the mean of what was released; only where the claim covers the critic
     """
     asked, label = targets.trajs.take(targets.label >= 0), targets.label[targets.label >= 0]
-    rows, made = _rows(asked), _rows(released)
+    rows, made = unit_rows(asked, POINTS), unit_rows(released, POINTS)
     length = np.maximum(np.linalg.norm(rows, axis=1), 1e-12)
     found = {
         "nearest": nearest(asked, released),
@@ -152,12 +151,6 @@ def statistics_of(targets: Targets, released: Trajectories, says: Says | None) -
     if says is not None:
         found["critic"] = says(asked) - says(released).mean()
     return {name: np.bincount(label, values) / np.bincount(label) for name, values in found.items()}
-
-
-def _rows(trajs: Trajectories) -> np.ndarray:
-    """float64 [n, 2 * POINTS] in [-1, 1] of the box."""
-    lonlat = to_fixed_length(trajs, length=POINTS)
-    return trajs.meta.box.to_unit(lonlat.reshape(-1, 2)).reshape(len(trajs), -1)
 
 
 @dataclass(frozen=True)

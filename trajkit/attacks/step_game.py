@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from trajkit.attacks.audit_bounds import Curve, audit
+from trajkit.attacks.audit_bounds import audit, claim_of
 from trajkit.attacks.audit_sets import CORNER, canary, neighbours, ordinary
 from trajkit.attacks.verdict import SOUND, Verdict, judged
 from trajkit.attacks.watched import HALVED, UNCLIPPED, FlawedTrainer, check_flaw
@@ -35,14 +35,13 @@ from trajkit.deep.generator import DeepGenerator
 from trajkit.deep.trainer import Trainer
 from trajkit.errors import ParameterError
 from trajkit.methods import make_method
-from trajkit.privacy.accounting import epsilon_of
 from trajkit.privacy.ledger import DpSgd, check_sample_rate
 from trajkit.privacy.release_checks import check_whole
 from trajkit.seeds import child_seed
 from trajkit.trajectories import Trajectories
 
 FLAWS = (HALVED, UNCLIPPED)
-DELTA, UNIT = 1e-5, "trajectory"
+DELTA = 1e-5
 OTHERS, LENGTH = 2, 8
 DRAWS = 64  # of the objective, for a mean gradient
 TINY: dict[str, Any] = {
@@ -89,8 +88,7 @@ def step_game(
         _scores(subject, trajs, claim, steps, direction, flaw, seed, world)
         for trajs, world in zip(sets, ("with", "without"), strict=True)
     )
-    epsilon = epsilon_of(claim, delta=DELTA, unit=UNIT).epsilon
-    curve = Curve.of_dp_sgd(claim, largest=2 * epsilon)
+    epsilon, curve = claim_of(claim, delta=DELTA)
     found = audit({"noisy sum along the canary's gradient": (a, b)}, delta=DELTA, level=level, curve=curve)
     return judged(
         found,

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from trajkit.attacks.audit_sets import ZIGZAG, canary, unit_rows
 from trajkit.attacks.tiny_gan import TinyGan, Training
 from trajkit.errors import ParameterError
-from trajkit.preprocess import to_fixed_length
 from trajkit.seeds import child_seed, rng
 from trajkit.trajectories import Trajectories
 
@@ -69,8 +69,7 @@ def crafted(config: TinyGan, *, n: int) -> Setting:
 
 def rows_of(trajs: Trajectories, points: int) -> Tensor:
     """Trajectories as rows [n, 2 * points] of x and y in [-1, 1] of their public box, ``points`` points each."""
-    unit = trajs.meta.box.to_unit(to_fixed_length(trajs, length=points))
-    return torch.from_numpy(unit.reshape(len(trajs), -1)).float()
+    return torch.from_numpy(unit_rows(trajs, points)).float()
 
 
 def pretrain(public: Tensor, config: TinyGan, *, seed: int) -> tuple[Tensor, Tensor]:
@@ -98,8 +97,7 @@ def corner(size: int) -> Tensor:
 
 def zigzag(size: int) -> Tensor:
     """Canary: jumping between two opposite corners, a route nobody drives."""
-    points = torch.arange(size // 2) % 2
-    return (2.0 * points - 1).repeat_interleave(2)
+    return torch.from_numpy(canary(ZIGZAG, size // 2).ravel()).float()
 
 
 def play(

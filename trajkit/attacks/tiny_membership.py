@@ -18,15 +18,14 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from trajkit.attacks.audit_bounds import Audit, Curve, audit
-from trajkit.attacks.gan_audit import SCHEMES, UNIT, noise_for
+from trajkit.attacks.audit_bounds import Audit, audit, claim_of, most_epsilon
+from trajkit.attacks.gan_audit import SCHEMES, noise_for
 from trajkit.attacks.membership import Membership, judged
 from trajkit.attacks.roc import Roc
 from trajkit.attacks.tiny_game import BLOCK, RELEASED, corner
 from trajkit.attacks.tiny_gan import TinyGan, Training
 from trajkit.errors import ParameterError
 from trajkit.methods import MethodConfig
-from trajkit.privacy.accounting import epsilon_of
 from trajkit.seeds import child_seed, rng
 
 BANDWIDTH = 0.25  # half boxes: width of the normal density around a target, root mean square over its numbers
@@ -194,17 +193,9 @@ def _canary(
 ) -> tuple[Audit, float | None, float]:
     """(its audit, the accountant's epsilon, the bound of a perfect game). All other coins are tossed alike in both worlds."""
     scores = {name: (v[inside, -1], v[~inside, -1]) for name, v in statistics.items()}
-    perfect = {name: (np.ones(len(a)), np.zeros(len(b))) for name, (a, b) in scores.items()}
-    claimed, curve = None, None
-    if gan.noise_multiplier > 0:
-        mechanism = gan.mechanism(n)
-        claimed = epsilon_of(mechanism, delta=delta, unit=UNIT).epsilon
-        curve = Curve.of_dp_sgd(mechanism, largest=2 * claimed)
-    return (
-        audit(scores, delta=delta, level=level, curve=curve),
-        claimed,
-        audit(perfect, delta=delta, level=level).epsilon,
-    )
+    claimed, curve = claim_of(gan.mechanism(n), delta=delta) if gan.noise_multiplier > 0 else (None, None)
+    found = audit(scores, delta=delta, level=level, curve=curve)
+    return found, claimed, most_epsilon(scores, delta=delta, level=level)
 
 
 def _thinned(roc: Roc) -> dict[str, list[float]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 
 from trajkit.attacks.audit_task import AuditReport
 from trajkit.attacks.verdict import SOUND, Verdict
-from trajkit.study.audits import surprises
+from trajkit.study.audits import shown_audits, surprises
 from trajkit.study.claims import read_claims
 from trajkit.study.results import StudyResults
 from trajkit.study.rule_audits import scheme_of
@@ -26,19 +27,23 @@ WHITE_BOX = ("weights", "critic")  # how scores begin that need more than releas
 NONE = "This profile has no audits, or they were not run yet."
 
 
-def _kinds(study: StudyResults) -> dict[str, str]:
-    return {p["name"]: p["audit"] for p in study.plan.get("audits", [])}
+def _planned(study: StudyResults) -> list[dict[str, Any]]:
+    """One entry a shard; none in studies without audits."""
+    found: list[dict[str, Any]] = study.plan.get("audits", [])
+    return found
+
+
+def _parameters(study: StudyResults) -> dict[str, dict[str, Any]]:
+    return {p["name"]: p["parameters"] for p in _planned(study)}
 
 
 def _reports(study: StudyResults) -> dict[str, AuditReport]:
-    """The complete ones; none that looked at records that may not be shown."""
-    hidden = {p["name"] for p in study.plan.get("audits", []) if p["dataset"] and not study.may_show_raw}
-    return {k: r for k, r in study.audits.items() if isinstance(r, AuditReport) and k not in hidden}
+    return shown_audits(_planned(study), study.audits, raw=study.may_show_raw)
 
 
 def found(study: StudyResults) -> Iterator[tuple[str, str, Verdict]]:
     """(name of the audit, its kind, verdict) of all complete audits, in the order of the plan."""
-    kinds = _kinds(study)
+    kinds = {p["name"]: p["audit"] for p in _planned(study)}
     for name, report in _reports(study).items():
         yield from ((name, kinds[name], v) for v in report.verdicts)
 
@@ -99,10 +104,16 @@ def tables(study: StudyResults, name: str) -> dict[str, pd.DataFrame]:
     return {k: pd.DataFrame(r.tables[name]) for k, r in _reports(study).items() if r.tables.get(name)}
 
 
+def together(study: StudyResults, name: str) -> pd.DataFrame:
+    """The tables ``name`` of all audits, one below the other; empty where none has one."""
+    found = tables(study, name)
+    return pd.concat([*found.values()], ignore_index=True) if found else pd.DataFrame()
+
+
 def remembered(study: StudyResults) -> list[Verdict]:
     """For the figure: audits of noise on the generator and on the critic that claim the smallest epsilon and were held against a curve,
     one of each kind of data (and of each scheme), the one with the most trainings, placebos left out."""
-    planned = {p["name"]: p["parameters"] for p in study.plan.get("audits", [])}
+    planned = _parameters(study)
     chosen: dict[tuple[str, str], Verdict] = {}
     for name, kind, v in found(study):
         p = planned[name]
@@ -116,10 +127,9 @@ def remembered(study: StudyResults) -> list[Verdict]:
 
 def true_guarantee(study: StudyResults) -> pd.DataFrame:
     """What noise on the generator alone is claimed to promise, and what it does, as text."""
-    found = tables(study, "true guarantee")
-    if not found:
-        return pd.DataFrame()
-    table = pd.concat([*found.values()], ignore_index=True)
+    table = together(study, "true guarantee")
+    if not len(table):
+        return table
     return table.assign(**{k: [f"{x:.2g}" for x in table[k]] for k in ("delta", "mu", "epsilon that holds")})
 
 
@@ -142,7 +152,7 @@ def holes(study: StudyResults) -> pd.DataFrame:
         {"audit": k, "reason": "complete, not shown: it looked at private records (allow_raw: true shows it)"}
         for k in hidden
     ]
-    rows += [{"audit": "", "reason": s} for s in surprises(study.plan.get("audits", []), told)]
+    rows += [{"audit": "", "reason": s} for s in surprises(_planned(study), told)]
     return pd.DataFrame(rows, columns=["audit", "reason"])
 
 
@@ -163,7 +173,7 @@ def _claim(study: StudyResults) -> str:
 
 def _largest(study: StudyResults) -> str:
     """The strongest contradiction of noise on the generator, and the strongest with records that look like trips."""
-    planned = {p["name"]: p["parameters"] for p in study.plan.get("audits", [])}
+    planned = _parameters(study)
     fell = [
         (planned[n], v)
         for n, _, v in found(study)
@@ -217,17 +227,15 @@ def _copies(study: StudyResults) -> str:
 
 def membership(study: StudyResults) -> pd.DataFrame:
     """One row a kind of noise: the best of its attacks on average people by AUC, chosen afterwards, and the canary's own figures beside it."""
-    found = tables(study, "membership")
-    if not found:
-        return pd.DataFrame()
-    table = pd.concat([*found.values()], ignore_index=True)
+    table = together(study, "membership")
+    if not len(table):
+        return table
     return table.loc[table.groupby("noise", sort=False)["AUC"].idxmax()]
 
 
 def rocs(study: StudyResults) -> pd.DataFrame:
     """regime, attack, fpr [k], tpr [k]: the curves of the attacks on average people."""
-    found = tables(study, "roc")
-    return pd.concat([*found.values()], ignore_index=True) if found else pd.DataFrame()
+    return together(study, "roc")
 
 
 def said(study: StudyResults) -> dict[str, str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from trajkit.parameters import checked
 from trajkit.study.identity import code_fingerprint
 from trajkit.study.params import AuditCell, PlannedAudit, Profile
 from trajkit.study.run import OUTPUTS
-from trajkit.study.runner import git_commit, in_one_line, lock
+from trajkit.study.runner import git_commit, in_one_line, lock, record_failure
 from trajkit.yamlio import dump_yaml, load_yaml, write_text
 
 RESULT, FAILED = "audit.json", "FAILED.json"
@@ -116,12 +115,7 @@ def run_audit(path: str | Path) -> int:
             print(f"stopped: {label}; the same command does it again", flush=True)
             return 130
         except Exception as error:
-            record = {
-                "error": type(error).__name__,
-                "message": in_one_line(error),
-                "traceback": traceback.format_exc(),
-            }
-            write_text(folder / FAILED, json.dumps(record, indent=1))
+            record_failure(folder, error)
             print(f"FAILED: {label}: {in_one_line(error)}", flush=True)
             return 1
     print(f"done: {label} in {time.monotonic() - started:.0f} s", flush=True)
@@ -155,6 +149,14 @@ def read_audits(planned: list[dict[str, Any]]) -> dict[str, AuditReport | str]:
         except TrajkitError as error:  # the others are worth showing
             found[name] = f"{UNJUDGED}: {in_one_line(error)}"
     return found
+
+
+def shown_audits(
+    planned: list[dict[str, Any]], audits: Mapping[str, AuditReport | str], *, raw: bool
+) -> dict[str, AuditReport]:
+    """The complete ones; where nothing ``raw`` may be shown, none that looked at the study's records."""
+    hidden = {p["name"] for p in planned if p["dataset"] and not raw}
+    return {k: r for k, r in audits.items() if isinstance(r, AuditReport) and k not in hidden}
 
 
 def surprises(planned: list[dict[str, Any]], audits: Mapping[str, AuditReport | str]) -> list[str]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from trajkit.classical.prefix_experiments import ExperimentSettings
 from trajkit.study.audit_text import verdicts
-from trajkit.study.audits import RESULT, audit_folder
+from trajkit.study.audits import RESULT, audit_folder, surprises
 from trajkit.study.claims import as_json
 from trajkit.study.identity import code_fingerprint
 from trajkit.study.params import ROOT
@@ -60,19 +60,24 @@ def build_report(folder: Path) -> None:
         notebook = folder / "report.ipynb"
         execute(ROOT / "notebooks" / f"{study.plan['report']}.ipynb", notebook, {"study_dir": str(folder)}, SENTINEL)
         write_text(folder / "report.html", to_html(notebook))
-    write_text(folder / SEAL, json.dumps({"identity": _identity(folder)}))
+    told = surprises(study.plan.get("audits", []), study.audits)
+    write_text(folder / SEAL, json.dumps({"identity": _identity(folder), "surprises": told}))
 
 
 def report_is_current(folder: Path) -> bool:
     """Whether the report in ``folder`` was made from exactly this plan, these runs and this code."""
-    seal = folder / SEAL
+    seal, plan = folder / SEAL, json.loads((folder / "plan.json").read_text())
     promised = ["results.csv", "claims.json"]
-    if json.loads((folder / "plan.json").read_text())["report"]:
-        promised += ["report.html", "report.ipynb"]
-    if json.loads((folder / "plan.json").read_text()).get("audits"):
-        promised.append("audits.csv")
+    promised += ["report.html", "report.ipynb"] if plan["report"] else []
+    promised += ["audits.csv"] if plan.get("audits") else []
     there = seal.is_file() and all((folder / name).is_file() for name in promised)
     return there and json.loads(seal.read_text())["identity"] == _identity(folder)
+
+
+def unexpected(folder: Path) -> list[str]:
+    """What the audits of the study did not show as their params expect, one sentence each, as the report's seal says."""
+    found: list[str] = json.loads((folder / SEAL).read_text())["surprises"]
+    return found
 
 
 def to_html(notebook: Path) -> str:

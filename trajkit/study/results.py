@@ -17,7 +17,7 @@ from trajkit.deep.condition_config import ConditionConfig
 from trajkit.errors import MissingDataError
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.release import HIDDEN
-from trajkit.study.audits import read_audits
+from trajkit.study.audits import read_audits, shown_audits
 from trajkit.study.cells import BASELINES, core, is_tiny, label
 from trajkit.study.claim import Found
 from trajkit.study.claims import Verdict, judge, read_claims
@@ -303,8 +303,11 @@ class StudyResults:
         known = read_claims()
         where = {"dataset": self.plan["dataset"], "profile": self.plan["profile"], "test_ratio": self.test_ratio}
         more: dict[str, Any] = {"small": stability_runs(self), "experiments": self.experiments}
-        shown = [a for a in self.plan.get("audits", []) if self.may_show_raw or not a["dataset"]]
-        more["own"] = {"isolated": self._isolated, "audits": lambda: refuted(shown, self.audits)}
+        planned = self.plan.get("audits", [])
+        more["own"] = {
+            "isolated": self._isolated,
+            "audits": lambda: refuted(planned, shown_audits(planned, self.audits, raw=self.may_show_raw)),
+        }
         return [v for name in self.plan["claims"] for v in judge(name, known[name], self.results, **more, **where)]
 
     @cached_property

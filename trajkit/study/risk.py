@@ -33,12 +33,8 @@ from trajkit.trajectories import Trajectories
 from trajkit.yamlio import write_text
 
 KNOWN, TARGETS = 4, 400
-PEOPLE, TRIPS, PLACES, FALSE = (
-    400,
-    2,
-    8,
-    0.01,
-)  # membership inference: people on a side, trips of each, places of a trip; others taken for members
+# membership inference: people on a side, trips of each, places of a trip; share of others taken for members
+PEOPLE, TRIPS, PLACES, FALSE = 400, 2, 8, 0.01
 FOUND = "members found at 1 % false"
 NO_INFORMATION = ("uniform", "straight", "cloud")
 SPACE, ALL = "places alone", "all fields"

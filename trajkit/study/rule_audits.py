@@ -41,7 +41,7 @@ def refuted(planned: Sequence[Mapping[str, Any]], audits: Mapping[str, AuditRepo
         return (
             UNDECIDABLE,
             figures,
-            f"{counted}, but so do {len(wrong)} of {len(controls)} of controls: {wrong[0].subject}",
+            f"{counted}, but so do {len(wrong)} of {len(controls)} tests of controls: {wrong[0].subject}",
         )
     if not fell:
         return UNDECIDABLE, figures, "no test contradicts it at this budget, which proves nothing"

@@ -68,7 +68,7 @@ def run_file(path: str | Path) -> int:
             print(f"stopped: {label}; its checkpoint stays, the same command goes on from there", flush=True)
             return 130
         except Exception as error:
-            _record_failure(folder, error)
+            record_failure(folder, error)
             print(f"FAILED: {label}: {in_one_line(error)}", flush=True)
             return 1
     print(f"done: {label} in {time.monotonic() - started:.0f} s", flush=True)
@@ -154,7 +154,8 @@ def _seal(folder: Path, config: RunConfig, seconds: float) -> None:
     write_text(folder / "manifest.json", json.dumps(manifest, indent=1))
 
 
-def _record_failure(folder: Path, error: Exception) -> None:
+def record_failure(folder: Path, error: Exception) -> None:
+    """Write ``FAILED.json``; where even that fails, say so."""
     record = {"error": type(error).__name__, "message": in_one_line(error), "traceback": traceback.format_exc()}
     try:
         write_text(folder / "FAILED.json", json.dumps(record, indent=1))

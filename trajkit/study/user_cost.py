@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from trajkit.study.audit_text import tables
+from trajkit.study.audit_text import together
 from trajkit.study.cells import label, parsed
 from trajkit.study.results import PRIMARY, StudyResults
 
@@ -13,10 +13,10 @@ USER = "-user"
 
 def epsilon_per_unit(study: StudyResults) -> pd.DataFrame:
     """What the same noise promises a trajectory and a user: one column a bound on a user's trajectories (`user_level.epsilon_table`), as text."""
-    found = tables(study, "user level")
-    if not found:
-        return pd.DataFrame()
-    table = pd.concat([*found.values()], ignore_index=True).set_index("trajectories of a user, at most")
+    table = together(study, "user level")
+    if not len(table):
+        return table
+    table = table.set_index("trajectories of a user, at most")
     said = {True: "yes", False: "no"}
     return table.map(lambda x: said[x] if isinstance(x, bool) else f"{x:,.4g}").T.rename_axis(columns="at most")
 

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,15 +27,13 @@ from trajkit.study.audits import (
     audit_folder,
     audit_id,
     plan_audits,
-    read_audits,
-    surprises,
     write_audit,
 )
 from trajkit.study.identity import run_id
 from trajkit.study.order import beginnings, longest
 from trajkit.study.params import ROOT, PlannedAudit, PlannedRun, RunConfig, plan_runs, read_question, select_profile
 from trajkit.study.progress import PARTIAL, Watch
-from trajkit.study.report import build_report, report_is_current
+from trajkit.study.report import build_report, report_is_current, unexpected
 from trajkit.study.run import OUTPUTS, mark_private, write_params
 from trajkit.study.runner import ONE_THREAD, lock
 from trajkit.study.sequence_study import ensure_experiments
@@ -231,10 +230,10 @@ def _side_by_side(resources: dict[str, Any], jobs: int | None) -> int:
 
 
 def _announce(study: Study, left: list[str], seconds: float) -> None:
-    done = _counted(study, but=set(left))
-    print(f"{done} complete, {len(left)} failed, {seconds:.0f} s")
+    audits = dict(study.audits)
+    print(f"{_counted(study, but=left)} complete, {len(left)} failed, {seconds:.0f} s")
     for one in left:
-        audit = one in dict(study.audits)
+        audit = one in audits
         folder = audit_folder(one) if audit else run_folder(one)
         why = "it was stopped, or the shorter run that it goes on from failed; give the same command again"
         if (folder / FAILED).is_file():
@@ -244,14 +243,12 @@ def _announce(study: Study, left: list[str], seconds: float) -> None:
 
 
 def _surprised(folder: Path) -> bool:
-    plan = json.loads((folder / "plan.json").read_text())
-    found = surprises(plan["audits"], read_audits(plan["audits"]))
+    found = unexpected(folder)
     for sentence in found:
         print(sentence, flush=True)
     return bool(found)
 
 
-def _counted(study: Study, *, but: set[str] = frozenset()) -> str:  # type: ignore[assignment]
-    runs = {rid for rid, _ in study.runs} - but
-    audits = {aid for aid, _ in study.audits} - but
+def _counted(study: Study, *, but: Collection[str] = ()) -> str:
+    runs, audits = ({rid for rid, _ in planned} - set(but) for planned in (study.runs, study.audits))
     return f"{len(runs)} runs" + (f" and {len(audits)} audits" if study.audits else "")
