@@ -101,7 +101,8 @@ def test_unwritable_cache_costs_time_not_the_result(
 
 def test_cache_leaves_no_temporary_files(cache: Path) -> None:
     calibration_cache.write({"a": 1}, {"b": 2})
-    assert [path.suffix for path in cache.iterdir()] == [".json"]
+    names = [path.name for path in cache.iterdir()]
+    assert sorted(name.rpartition(".")[2] for name in names) == ["PRIVATE", "json"], "the entry and the mark alone"
     assert calibration_cache.read({"a": 1}) == {"b": 2}
     assert calibration_cache.read({"a": 2}) is None
 
