@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from toys import META, ORIGIN
 
-from toys import META
 from trajkit.geo import unproject
-from toys import ORIGIN
 
 PEOPLE, TRIPS, FIXES = 137, 3, 13
 WAYS = 6

@@ -47,7 +47,9 @@ def test_third_release_is_refused_with_the_sum_and_leaves_no_entry(tmp_path: Pat
     enter(tmp_path)
     enter(tmp_path)
     before = file_of(tmp_path).read_bytes()
-    with pytest.raises(PrivacyAccountingError, match=r"spent epsilon 2,.*with this release epsilon 3,.*the cap is epsilon 2"):
+    with pytest.raises(
+        PrivacyAccountingError, match=r"spent epsilon 2,.*with this release epsilon 3,.*the cap is epsilon 2"
+    ):
         enter(tmp_path)
     assert file_of(tmp_path).read_bytes() == before
 

@@ -22,7 +22,7 @@ import numpy as np
 from trajkit import datasets
 from trajkit.datasets import registry
 from trajkit.datasets.cache import content_hash, project_root
-from trajkit.errors import DataContractError, ParameterError
+from trajkit.errors import DataContractError, ParameterError, TrajkitError
 from trajkit.handover.budget import Cap, Spend
 from trajkit.handover.choice import Choice
 from trajkit.handover.ledger import BudgetLedger, Ticket
@@ -114,6 +114,23 @@ def make_release(
         raise_cap=budget.raise_cap, most_trips=most, account=budget.account,
     )  # fmt: skip
     at("reserved")
+    try:
+        _handed_over(choice, source, folder, ledger, ticket, n, purpose, figures, at)
+    except TrajkitError as error:
+        counts = (
+            ""
+            if choice.spend is None
+            else f". The {choice.spend.in_words()} entered for this release count all the same"
+        )
+        raise type(error)(f"{error}{counts}") from error
+    return ticket
+
+
+def _handed_over(
+    choice: Choice, source: Source, folder: Path, ledger: BudgetLedger, ticket: Ticket, n: int, purpose: str, figures: bool,
+    at: Callable[[str], None],
+) -> None:  # fmt: skip
+    """All that follows the ledger's entry."""
     release, seeds = _drawn(choice, source, n, at)
     paths = [*source.paths(), str(folder.parent), str(ledger.folder)]
     guarantee = scrubbed(published_guarantee(release.guarantee, choice.spend), paths)
@@ -136,7 +153,6 @@ def make_release(
     spent = choice.spend and Spend(float(guarantee.epsilon or 0.0), float(guarantee.delta or 0.0), choice.spend.unit)
     ledger.complete(ticket, spend=spent)
     at("released")
-    return ticket
 
 
 def _drawn(choice: Choice, source: Source, n: int, at: Callable[[str], None]) -> tuple[Release, tuple[int, int]]:
