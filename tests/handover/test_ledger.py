@@ -55,7 +55,7 @@ def test_third_release_is_refused_with_the_sum_and_leaves_no_entry(tmp_path: Pat
 
 
 def test_delta_has_a_cap_too(tmp_path: Path) -> None:
-    with pytest.raises(PrivacyAccountingError, match="delta 0.001"):
+    with pytest.raises(PrivacyAccountingError, match=r"delta 0\.001"):
         enter(tmp_path, Spend(0.1, 1e-3, "trajectory"))
 
 
