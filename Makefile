@@ -35,7 +35,7 @@ export TRAJKIT_PURPOSE := $(value PURPOSE)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env $(QUESTIONS) release smoke test lint nightly bench doctor gpu-check lab lock clean
+.PHONY: help env $(QUESTIONS) assess release smoke test lint nightly bench doctor gpu-check lab lock clean
 
 help:
 	@echo "make TARGET [SETTING=value ...]"
@@ -60,6 +60,9 @@ rq6: ## question 6: anonymity or differential privacy? -> outputs/rq6/
 rq7: ## question 7: what would we publish? -> outputs/rq7/
 $(QUESTIONS): $(ENV)
 	@$(STUDY)
+
+assess: $(ENV) ## before any method: who is exposed in DATA=my.yaml, what methods would lose, what to take (K=5) -> outputs/assess/
+	@$(PY) -m trajkit assess $(GIVEN) $(if $(K),--k "$(K)")
 
 release: $(ENV) ## hand over: METHOD=... DATA=my.yaml OUT=folder EPSILON=1 (or PARAMS=file, K=5) CAP=4: only what may leave, budget in a ledger
 	@test -n "$(METHOD)" && test -n "$(OUT)" || { echo "trajkit: say METHOD=... and OUT=..."; exit 2; }

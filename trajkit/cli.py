@@ -91,6 +91,19 @@ def release(
 
 
 @app.command()
+def assess(
+    data: Annotated[str | None, typer.Option(help="file or folder that holds the data set")] = None,
+    dataset: Annotated[str | None, typer.Option(help="name of a registered data set, instead of your table")] = None,
+    k: Annotated[int, typer.Option(min=2, help="how many should stand together")] = 5,
+    tolerance: Annotated[float, typer.Option(min=0, max=1, help="share that may be lost to suppression")] = 0.3,
+) -> None:
+    """Assess DATA before any method: what it is, who is exposed, what methods would lose, what to take. Private."""
+    from trajkit.handover.command import run_assess
+
+    raise typer.Exit(run_assess(data=data, dataset=dataset, k=k, tolerance=tolerance))
+
+
+@app.command()
 def doctor() -> None:
     """Print versions, kernel, accelerator and data found, and what to do about each problem."""
     from trajkit.doctor import main as report

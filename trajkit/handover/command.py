@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -27,4 +28,15 @@ def run_release(
         print(
             f"ledger, account {account.name}: noted; releases without an epsilon do not add up ({account.anonymous} so far)"
         )
+    return 0
+
+
+def run_assess(*, data: str | None, dataset: str | None, k: int, tolerance: float) -> int:
+    """``make assess``; the exit code."""
+    from trajkit.handover.assess import assess
+
+    folder = assess(Source.load(dataset, data), k=k, tolerance=tolerance)
+    record = json.loads((folder / "assessment.json").read_text())
+    print(f"recommended: {record['recommendation']}", *(f"- {reason}" for reason in record["reasons"]), sep="\n")
+    print(f"{folder / 'report.html'} (private)")
     return 0

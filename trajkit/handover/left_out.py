@@ -81,7 +81,6 @@ def in_words(step: dict[str, Any]) -> str:
         most = f" and more than {s['max_points']}" if s.get("max_points") else ""
         return f"trajectories of fewer than {s['min_points']} points{most} are left out"
     return {
-        "filter_length": "",
         "split_at_gaps": f"records are cut where fixes are more than {s.get('gap_s')} s apart",
         "truncate": f"points after the first {s.get('max_points')} of a trajectory are left out",
         "resample": f"one point is kept in every {s.get('interval_s')} s",
