@@ -35,7 +35,7 @@ export TRAJKIT_PURPOSE := $(value PURPOSE)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env $(QUESTIONS) assess release smoke test lint nightly bench doctor gpu-check lab lock clean
+.PHONY: help env $(QUESTIONS) assess dpia release smoke test lint nightly bench doctor gpu-check lab lock clean
 
 help:
 	@echo "make TARGET [SETTING=value ...]"
@@ -63,6 +63,10 @@ $(QUESTIONS): $(ENV)
 
 assess: $(ENV) ## before any method: who is exposed in DATA=my.yaml, what methods would lose, what to take (K=5) -> outputs/assess/
 	@$(PY) -m trajkit assess $(GIVEN) $(if $(K),--k "$(K)")
+
+dpia: $(ENV) ## record of risks before and after: METHOD=... DATA=my.yaml PURPOSE="..." EPSILON=1 (or PARAMS=file, K=5) -> outputs/assess/
+	@test -n "$(METHOD)" || { echo "trajkit: say METHOD=..."; exit 2; }
+	@$(PY) -m trajkit dpia "$(METHOD)" $(LEAVE) $(if $(N),--n "$(N)") $(if $(LEDGER),--ledger "$(LEDGER)")
 
 release: $(ENV) ## hand over: METHOD=... DATA=my.yaml OUT=folder EPSILON=1 (or PARAMS=file, K=5) CAP=4: only what may leave, budget in a ledger
 	@test -n "$(METHOD)" && test -n "$(OUT)" || { echo "trajkit: say METHOD=... and OUT=..."; exit 2; }

@@ -104,6 +104,26 @@ def assess(
 
 
 @app.command()
+def dpia(
+    method: Annotated[str, typer.Argument(help="name of the method that is planned")],
+    data: Annotated[str | None, typer.Option(help="file or folder that holds the data set")] = None,
+    dataset: Annotated[str | None, typer.Option(help="name of a registered data set, instead of your table")] = None,
+    params: Annotated[Path | None, typer.Option(help="YAML file with the method's parameters")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="what the release may cost")] = None,
+    k: Annotated[int | None, typer.Option(help="how many stand together (anonymizers)")] = None,
+    n: Annotated[int, typer.Option(help="trajectories to release (not of anonymizers)")] = 1000,
+    purpose: Annotated[str, typer.Option(help="what the release is for", envvar="TRAJKIT_PURPOSE")] = "",
+    ledger: Annotated[Path | None, typer.Option(help="folder of the budget ledger, instead of beside the data")] = None,
+) -> None:
+    """Record of risks of a planned release: rehearsed on part of the people, attacked before and after. Private; costs no budget."""
+    from trajkit.handover.command import run_dpia
+
+    given = {"epsilon": epsilon, "k": k}
+    code = run_dpia(method, data=data, dataset=dataset, params=params, given=given, purpose=purpose, n=n, ledger=ledger)
+    raise typer.Exit(code)
+
+
+@app.command()
 def doctor() -> None:
     """Print versions, kernel, accelerator and data found, and what to do about each problem."""
     from trajkit.doctor import main as report

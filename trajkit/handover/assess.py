@@ -119,7 +119,10 @@ def density_map(found: Measured) -> Figure:
     image = ax.imshow(
         steps, origin="lower", extent=(x0, x1, y0, y1), cmap="viridis_r", norm=LogNorm(max(1.0, k / 2), max(high, k + 1.0))
     )  # fmt: skip
-    fig.colorbar(image, ax=ax, shrink=0.8, label="people in the cell")
+    ticks = 2.0 ** np.arange(np.ceil(np.log2(k / 2)), np.log2(max(high, k + 1.0)) + 0.01)
+    bar = fig.colorbar(image, ax=ax, shrink=0.8, label="people in the cell", ticks=ticks.tolist())
+    bar.minorticks_off()
+    bar.set_ticklabels([f"{t:g}" for t in ticks])
     ax.set_xticks([x0, x1], ["0", f"{x1 - x0:.0f} km"])
     ax.set_yticks([y0, y1], ["0", f"{y1 - y0:.0f} km"])
     ax.set_title(f"cells of {CELL_M / 1000:g} km; red: fewer than {k} people, white: nobody", fontsize=10)

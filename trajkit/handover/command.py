@@ -40,3 +40,16 @@ def run_assess(*, data: str | None, dataset: str | None, k: int, tolerance: floa
     print(f"recommended: {record['recommendation']}", *(f"- {reason}" for reason in record["reasons"]), sep="\n")
     print(f"{folder / 'report.html'} (private)")
     return 0
+
+
+def run_dpia(
+    method: str, *, data: str | None, dataset: str | None, params: Path | None, given: dict[str, Any], purpose: str, n: int,
+    ledger: Path | None,
+) -> int:  # fmt: skip
+    """``make dpia``; the exit code."""
+    from trajkit.handover.dpia import record
+
+    choice = chosen(method, parameters_of(params, **given))
+    folder = record(choice, Source.load(dataset, data), purpose=purpose, n=n, ledger=ledger)
+    print(f"{folder / 'risk_report.html'} (private)")
+    return 0

@@ -30,6 +30,7 @@ class Facts:
     account: Account
     left_out: LeftOut
     trips_per_user: int | None
+    parameters: tuple[tuple[str, str], ...] = ()
 
 
 def release_page(facts: Facts) -> Page:
@@ -42,6 +43,8 @@ def release_page(facts: Facts) -> Page:
         page.say(facts.purpose)
     page.heading("What is in the folder")
     page.listed(_contents(facts))
+    page.heading("Parameters of the method (public numbers)")
+    page.table(("parameter", "value"), facts.parameters)
     page.heading("How strongly")
     page.listed(_strength(facts))
     page.heading("Who was left out")

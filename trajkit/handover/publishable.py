@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from pydantic import BaseModel
 
 from trajkit.baselines import public_meta
 from trajkit.errors import PrivacyAccountingError
@@ -20,6 +21,7 @@ from trajkit.privacy.guarantee import RNG_OS, RNG_SEEDED, Guarantee
 from trajkit.trajectories import Trajectories
 
 SAFE_DETAILS = ("rounds", "trips_per_user", "max_grad_norm", "sampling", "l2_sensitivity")
+MACHINE = ("device", "bf16", "physical_batch", "checkpoint_every_s", "condition")
 WITHHELD = "figures from which the number of records follows (sampling rate, noise multiplier) are kept back"
 OS_IDS = "order and ids were drawn from the operating system's entropy and kept nowhere"
 MOVED_PLACES = "(k,delta)-anonymity"
@@ -83,22 +85,28 @@ def _keys(lonlat: np.ndarray) -> np.ndarray:
     return steps[:, 0] * np.int64(36_000_000_019) + steps[:, 1]
 
 
-def scrubbed(g: Guarantee, private: Iterable[str]) -> Guarantee:
-    """``g`` with each of the ``private`` strings (paths: a method may name the file of its public map) taken out of its words."""
-    secrets_ = sorted({s for s in private if len(s) >= SHORTEST_SECRET}, key=len, reverse=True)
+def clean(text: str, private: Iterable[str]) -> str:
+    """``text`` with each of the ``private`` strings (paths: a method may name the file of its public map) taken out."""
+    for secret in sorted({s for s in private if len(s) >= SHORTEST_SECRET}, key=len, reverse=True):
+        text = text.replace(secret, A_FILE)
+    return text
 
-    def clean(text: str | None) -> str | None:
-        for secret in secrets_ if text else ():
-            text = text.replace(secret, A_FILE) if text else text
-        return text
 
+def scrubbed(g: Guarantee, private: Sequence[str]) -> Guarantee:
+    """``g`` with its words `clean`."""
     return replace(
         g,
-        mechanism=clean(g.mechanism),
-        accountant=clean(g.accountant),
-        assumptions=tuple(str(clean(a)) for a in g.assumptions),
-        parts=tuple(replace(p, mechanism=str(clean(p.mechanism))) for p in g.parts),
+        mechanism=clean(g.mechanism or "", private),
+        accountant=clean(g.accountant or "", private),
+        assumptions=tuple(clean(a, private) for a in g.assumptions),
+        parts=tuple(replace(p, mechanism=clean(p.mechanism, private)) for p in g.parts),
     )
+
+
+def published_parameters(config: BaseModel, private: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Names and values of a method's parameters, which its guarantee takes as public; machine settings left out."""
+    values = config.model_dump(mode="json", exclude=set(MACHINE))
+    return tuple((name, clean(str(value), private)) for name, value in values.items() if value is not None)
 
 
 def check_files(folder: Path, expected: Sequence[str], private: Iterable[str]) -> None:

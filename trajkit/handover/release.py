@@ -34,9 +34,10 @@ from trajkit.handover.publishable import (
     fresh_seed,
     published,
     published_guarantee,
+    published_parameters,
     scrubbed,
 )
-from trajkit.methods import number_for
+from trajkit.methods import Method, number_for
 from trajkit.release import Release
 from trajkit.trajectories import Trajectories
 
@@ -106,7 +107,7 @@ def make_release(
     Raises ParameterError or PrivacyAccountingError before or after the ledger's entry; after it, the entry stays and counts.
     """
     folder = _free(out)
-    ledger = BudgetLedger(budget.folder or _beside(source))
+    ledger = BudgetLedger(ledger_folder(source, budget.folder))
     _apart(folder, ledger.folder)
     most = _bound(source.trajs, budget.most_trips)
     ticket = ledger.reserve(
@@ -145,6 +146,7 @@ def _handed_over(
             guarantee.k or 0, figures=figures or anonymous,
         ),
         trips_per_user=choice.protects_user_by,
+        parameters=published_parameters(choice.method.config, paths),
     )  # fmt: skip
     part = _written(facts, folder, [*paths, source.content, source.trajs.fingerprint(), *map(str, seeds)])
     at("written")
@@ -158,11 +160,7 @@ def _handed_over(
 def _drawn(choice: Choice, source: Source, n: int, at: Callable[[str], None]) -> tuple[Release, tuple[int, int]]:
     """The release from all of the data, and the seeds, fresh from the operating system, that must be nowhere in it."""
     seeds = fresh_seed(), fresh_seed()
-    accepts = inspect.signature(choice.method.fit).parameters
-    offered: dict[str, Any] = {"progress": False}
-    if "roads" in accepts:
-        offered["roads"] = datasets.roads_of(source.dataset, data=source.data)
-    choice.method.fit(source.trajs, seed=seeds[0], **{k: v for k, v in offered.items() if k in accepts})
+    fitted(choice.method, source, source.trajs, seeds[0])
     at("fitted")
     release = choice.method.release(number_for(choice.method, n), seed=seeds[1])
     at("drawn")
@@ -171,6 +169,15 @@ def _drawn(choice: Choice, source: Source, n: int, at: Callable[[str], None]) ->
             "everything was suppressed, so there is nothing to hand over: coarser cells and bins, or a lower k"
         )
     return release, seeds
+
+
+def fitted(method: Method, source: Source, train: Trajectories, seed: int) -> Method:
+    """Fit ``method`` on ``train``, all or part of the data, with the public road network where it takes one; nothing is kept on the disk."""
+    accepts = inspect.signature(method.fit).parameters
+    offered: dict[str, Any] = {"progress": False}
+    if "roads" in accepts:
+        offered["roads"] = datasets.roads_of(source.dataset, data=source.data)
+    return method.fit(train, seed=seed, **{k: v for k, v in offered.items() if k in accepts})
 
 
 def _written(facts: Facts, folder: Path, private: list[str]) -> Path:
@@ -231,8 +238,9 @@ def _alive(name: str) -> bool:
     return True
 
 
-def _beside(source: Source) -> Path:
-    return (source.path.parent if source.path else project_root() / "data") / LEDGER
+def ledger_folder(source: Source, asked: Path | None) -> Path:
+    """Where the ledger is kept: as ``asked``, else beside the data."""
+    return asked or (source.path.parent if source.path else project_root() / "data") / LEDGER
 
 
 def _apart(out: Path, ledger: Path) -> None:
