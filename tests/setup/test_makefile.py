@@ -72,6 +72,33 @@ def test_smoke_is_every_question_at_its_smallest() -> None:
     ] * 7, said
 
 
+def test_settings_reach_the_handover_and_the_default_data_set_does_not() -> None:
+    said = make(
+        "-n",
+        "release",
+        "PY=python",
+        "METHOD=flat",
+        "DATA=a b.yaml",
+        "OUT=o",
+        "EPSILON=1",
+        "CAP=4",
+        "RAISE_CAP=0",
+        "MOST_TRIPS=9",
+    ).stdout
+    for part in ('release "flat" --out "o"', '--data "a b.yaml"', '--epsilon "1"', '--cap "4"', '--most-trips "9"'):
+        assert part in said
+    assert "--dataset" not in said and "--raise-cap" not in said
+    assert '--dataset "city"' in make("-n", "assess", "PY=python", "DATASET=city").stdout
+    refused = make("release", "PY=python", "DATA=a.yaml")
+    assert refused.returncode == 2 and "METHOD" in refused.stdout
+
+
+def test_a_purpose_goes_by_the_environment_and_no_shell_reads_it() -> None:
+    purpose = 'who"s; $(rm -rf x) `id`'
+    said = make("-n", "dpia", "PY=python", "METHOD=flat", "DATA=a.yaml", f"PURPOSE={purpose}").stdout
+    assert "rm -rf" not in said
+
+
 def test_own_interpreter_creates_no_environment() -> None:
     assert "env.sh" not in make("-n", "doctor", "PY=python").stdout
     assert "env.sh" in make("-n", "doctor").stdout
