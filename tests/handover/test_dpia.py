@@ -105,6 +105,9 @@ def test_residual_risks_name_what_was_measured_above_a_guess_and_nothing_below(s
 
     assert "measured: telling them apart: 0.7" in said(0.6, 0.5).replace("not measured", "")
     assert "telling them apart" not in said(0.4, 0.5)
+    assert "closer to no information" not in said(0.4, 0.5)
+    useless = Rehearsed(release, fold(source.trajs, 0, unit="user"), (), None, {"SWD": 0.9, "JSD": 0.1, "TE": None})
+    assert "closer to no information than to real data in SWD:" in " ".join(residual(useless, release.guarantee))
     assert "telling them apart" not in said(0.6, None)
 
 

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from trajkit.errors import ParameterError, PrivacyAccountingError
-from trajkit.handover.budget import Cap, Spend, converted, total
+from trajkit.handover.budget import Asked, Cap, Spend, converted, total
 from trajkit.handover.ledger import BudgetLedger
 
 ONE = Spend(1.0, 0.0, "trajectory")
-CAP = Cap(2.0, 1e-4, "trajectory")
+CAP = Asked(2.0, 1e-4, "trajectory")
+NO_CAP = Asked()
 
 
 def enter(folder: Path, spend: Spend | None = ONE, *, content: str = "a", **more: object) -> object:
@@ -67,22 +68,30 @@ def test_tenths_fill_the_cap_exactly(tmp_path: Path) -> None:
 
 
 def test_first_release_needs_a_cap_and_a_larger_one_needs_the_flag(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="no cap yet"):
-        enter(tmp_path, cap=None)
+    with pytest.raises(ParameterError, match="no cap in the ledger yet"):
+        enter(tmp_path, cap=NO_CAP)
     enter(tmp_path)
-    larger = Cap(9.0, 1e-4, "trajectory")
+    larger = Asked(9.0, 1e-4, "trajectory")
     with pytest.raises(ParameterError, match="RAISE_CAP=1"):
         enter(tmp_path, cap=larger)
-    assert BudgetLedger(tmp_path).state("a").cap == CAP
+    assert BudgetLedger(tmp_path).state("a").cap == Cap(2.0, 1e-4, "trajectory")
     enter(tmp_path, cap=larger, raise_cap=True)
-    assert BudgetLedger(tmp_path).state("a").cap == larger
-    enter(tmp_path, cap=Cap(3.0, 1e-4, "trajectory"))  # stricter: no flag
+    assert BudgetLedger(tmp_path).state("a").cap == Cap(9.0, 1e-4, "trajectory")
+    enter(tmp_path, cap=Asked(3.0, 1e-4, "trajectory"))  # stricter: no flag
     with pytest.raises(PrivacyAccountingError):
-        enter(tmp_path, cap=None)
+        enter(tmp_path, cap=NO_CAP)
+
+
+def test_what_is_not_asked_of_a_cap_stays_as_it_was(tmp_path: Path) -> None:
+    enter(tmp_path, cap=Asked(2.0, 1e-6, "trajectory"))
+    enter(tmp_path, Spend(0.1, 0.0, "user"), cap=Asked(2.0))
+    assert BudgetLedger(tmp_path).state("a").cap == Cap(2.0, 1e-6, "trajectory")
+    enter(tmp_path, Spend(0.1, 0.0, "user"), content="b", cap=Asked(2.0))
+    assert BudgetLedger(tmp_path).state("b").cap == Cap(2.0, 1e-4, "user")
 
 
 def test_cap_by_user_refuses_releases_by_trajectory_that_nothing_bounds(tmp_path: Path) -> None:
-    cap = Cap(10.0, 1e-4, "user")
+    cap = Asked(10.0, 1e-4, "user")
     with pytest.raises(PrivacyAccountingError, match="MOST_TRIPS"):
         enter(tmp_path, cap=cap)
     ticket = enter(tmp_path, cap=cap, most_trips=3)
@@ -93,8 +102,8 @@ def test_cap_by_user_refuses_releases_by_trajectory_that_nothing_bounds(tmp_path
 
 
 def test_units_are_summed_apart_and_together(tmp_path: Path) -> None:
-    enter(tmp_path, cap=Cap(9.0, 1e-4, "trajectory"), most_trips=4)
-    ticket = enter(tmp_path, Spend(2.0, 0.0, "user"), cap=None)
+    enter(tmp_path, cap=Asked(9.0, 1e-4, "trajectory"), most_trips=4)
+    ticket = enter(tmp_path, Spend(2.0, 0.0, "user"), cap=NO_CAP)
     sums = ticket.account.sums()  # type: ignore[attr-defined]
     assert [sums[u].epsilon for u in ("trajectory", "user", "all, per user", "all, per trajectory")] == [1, 2, 6, 5]
 
@@ -111,7 +120,7 @@ def test_other_data_has_another_account_and_the_name_joins_versions(tmp_path: Pa
 
 
 def test_anonymous_releases_are_noted_and_cost_nothing(tmp_path: Path) -> None:
-    ticket = enter(tmp_path, None, cap=None)
+    ticket = enter(tmp_path, None, cap=NO_CAP)
     BudgetLedger(tmp_path).complete(ticket, spend=None)  # type: ignore[arg-type]
     state = BudgetLedger(tmp_path).state("a")
     assert (state.anonymous, state.open, state.spends) == (1, 0, ())
@@ -173,7 +182,7 @@ def test_entries_hold_no_data(tmp_path: Path) -> None:
 RACE = """
 import sys, time
 from pathlib import Path
-from trajkit.handover.budget import Cap, Spend
+from trajkit.handover.budget import Asked, Spend
 from trajkit.handover.ledger import BudgetLedger
 from trajkit.errors import PrivacyAccountingError
 folder, me, other = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
@@ -184,7 +193,7 @@ while not other.exists():
 won = 0
 for _ in range(20):
     try:
-        ledger.reserve("a", spend=Spend(0.1, 0.0, "trajectory"), method="flat", cap=Cap(2.5, 0.0, "trajectory"))
+        ledger.reserve("a", spend=Spend(0.1, 0.0, "trajectory"), method="flat", cap=Asked(2.5, 0.0, "trajectory"))
         won += 1
     except PrivacyAccountingError:
         pass

@@ -257,6 +257,39 @@ def test_parameters_from_a_file_and_by_name_must_agree(tmp_path: Path) -> None:
         parameters_of(file, epsilon=1.0)
 
 
+def test_a_folder_that_is_filled_meanwhile_is_left_alone(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def at(stage: str) -> None:
+        if stage == "written":
+            out.mkdir()
+            (out / "other.txt").write_text("somebody else's")
+
+    with pytest.raises(ParameterError, match="filled by something else"):
+        handed(table, out, at=at)
+    assert [p.name for p in out.iterdir()] == ["other.txt"] and not list(tmp_path.glob(".out.*"))
+
+
+def test_a_release_in_work_beside_it_is_not_swept_away(table: Path, tmp_path: Path) -> None:
+    running = tmp_path / f".out.{os.getpid()}-aa.part"
+    dead = tmp_path / ".out.999999999-aa.part"
+    for folder in (running, dead):
+        folder.mkdir()
+    handed(table, tmp_path / "out")
+    assert running.exists() and not dead.exists()
+
+
+def test_one_release_by_user_after_one_by_trajectory_is_summed_in_both(table: Path, tmp_path: Path) -> None:
+    handed(table, tmp_path / "a", cap=8.0)
+    handed(table, tmp_path / "b", parameters={"epsilon": 2.0, "trips_per_user": 2}, cap=8.0)
+    page = (tmp_path / "b" / "page.md").read_text()
+    assert "by trajectory epsilon 1, delta 0 per trajectory; by user epsilon 2, delta 0 per user" in page
+    assert "at most 3 trajectories all of this is epsilon 5, delta 0 per user" in page
+    assert "at most 2 of them were looked at" in page
+    with pytest.raises(PrivacyAccountingError, match="epsilon 9"):  # 1 + 2 x 2 so far, by trajectory, and 2 x 2 more
+        handed(table, tmp_path / "c", parameters={"epsilon": 2.0, "trips_per_user": 2}, cap=8.0)
+
+
 # ---- what a killed process leaves -----------------------------------------------------------------------------------
 
 KILLED = """

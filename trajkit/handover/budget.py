@@ -21,6 +21,7 @@ COUNTED_UNITS = ("trajectory", "user")
 SLACK = 1e-9  # relative, what adding up decimal fractions as floats may be off by
 COMPOSITION = "basic composition: epsilons and deltas are added"
 USER_TO_TRAJECTORY = 2
+DELTA_CAP = 1e-4  # of all releases together, where the owner names none
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,25 @@ class Cap:
     def in_words(self) -> str:
         """Epsilon, delta and unit."""
         return f"epsilon {self.epsilon:.6g}, delta {self.delta:.3g} per {self.unit}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A cap as it is asked for: what is None stays as it was; on first use delta is `DELTA_CAP` and the unit that of the release."""
+
+    epsilon: float | None = None
+    delta: float | None = None
+    unit: str | None = None
+
+    def settled(self, before: Cap | None, unit: str) -> Cap:
+        """The whole cap. Raises ParameterError where there is none yet and none is named."""
+        epsilon = self.epsilon if self.epsilon is not None or before is None else before.epsilon
+        if epsilon is None:
+            raise ParameterError(
+                "this data has no cap in the ledger yet: say how much all of its releases may spend together (CAP=4, say)"
+            )
+        delta = self.delta if self.delta is not None else before.delta if before else DELTA_CAP
+        return Cap(epsilon, delta, self.unit or (before.unit if before else unit))
 
 
 def converted(spend: Spend, unit: str, most_trips: int | None) -> Spend:

@@ -91,6 +91,10 @@ def residual(found: Rehearsed, g: Guarantee) -> list[str]:
             said.append(f"measured: {f.what}: {f.after:.3g} (a guess: {f.guess:.3g}, before: {shown(f.before)})")
         elif f.kind not in (INFERENCE, LINKABILITY) and f.after > 0:
             said.append(f"measured: {f.what}: {f.after:.3g} (before: {shown(f.before)})")
+    if poor := [name for name, error in found.utility.items() if error is not None and error >= USABLE]:
+        said.append(
+            f"measured: closer to no information than to real data in {', '.join(poor)}: conclusions from these would be wrong"
+        )
     if found.suppressed and found.suppressed.get("trajectories", 0.0) > 0:
         said.append("who is rare is missing from the release, and who knows his way sees that")
     if g.kind != "dp":

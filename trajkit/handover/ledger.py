@@ -24,10 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from trajkit.errors import ParameterError, PrivacyAccountingError
-from trajkit.handover.budget import COMPOSITION, Cap, Spend, own_total, total
+from trajkit.handover.budget import COMPOSITION, Asked, Cap, Spend, own_total, total
 
 KEY_BYTES = 32
 TORN = "torn"
+NOTHING = Asked()
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -78,7 +79,7 @@ class BudgetLedger:
         self.folder = Path(folder).expanduser().resolve()
 
     def reserve(
-        self, content: str, *, spend: Spend | None, method: str, cap: Cap | None = None, raise_cap: bool = False,
+        self, content: str, *, spend: Spend | None, method: str, cap: Asked = NOTHING, raise_cap: bool = False,
         most_trips: int | None = None, account: str | None = None,
     ) -> Ticket:  # fmt: skip
         """Enter ``spend`` (None: a release without an epsilon, which is only noted) and return its ticket, the entry being on the disk.
@@ -98,7 +99,7 @@ class BudgetLedger:
             if most_trips is not None and most_trips > (before.most_trips or 0):
                 lines.append({"event": "bound", "most_trips": most_trips})
             if spend is not None:
-                used = _settled_cap(before, cap, raise_cap)
+                used = _settled_cap(before, cap, spend.unit, raise_cap)
                 if used != before.cap:
                     lines.append({"event": "cap", **asdict(used)})
                 _check(before, spend, used, max(most_trips or 0, before.most_trips or 0) or None)
@@ -178,15 +179,10 @@ class BudgetLedger:
         _flush_folder(self.folder)
 
 
-def _settled_cap(before: Account, cap: Cap | None, raise_cap: bool) -> Cap:
+def _settled_cap(before: Account, asked: Asked, unit: str, raise_cap: bool) -> Cap:
     """The cap that holds from now on."""
-    if before.cap is None and cap is None:
-        raise ParameterError(
-            f"account {before.name!r} has no cap yet: say how much all releases of this data may spend together (CAP=4, say)"
-        )
-    if before.cap is None or cap is None:
-        return cap or before.cap  # type: ignore[return-value]
-    if cap.exceeds(before.cap) and not raise_cap:
+    cap = asked.settled(before.cap, unit)
+    if before.cap is not None and cap.exceeds(before.cap) and not raise_cap:
         raise ParameterError(
             f"the cap of account {before.name!r} is {before.cap.in_words()}; {cap.in_words()} is larger or of another unit, which weakens what "
             "was promised: leave CAP out, or say RAISE_CAP=1 as well"

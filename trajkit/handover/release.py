@@ -23,7 +23,7 @@ from trajkit import datasets
 from trajkit.datasets import registry
 from trajkit.datasets.cache import content_hash, project_root
 from trajkit.errors import DataContractError, ParameterError, TrajkitError
-from trajkit.handover.budget import Cap, Spend
+from trajkit.handover.budget import Asked, Spend
 from trajkit.handover.choice import Choice
 from trajkit.handover.ledger import BudgetLedger, Ticket
 from trajkit.handover.left_out import left_out
@@ -43,7 +43,6 @@ from trajkit.trajectories import Trajectories
 
 FILES = ("release.parquet", "guarantee.json", "page.html", "page.md")
 LEDGER = "trajkit-ledger"
-DELTA_CAP = 1e-4  # of all releases together, where the owner names none
 OWN_TABLE = "tables"
 
 
@@ -84,17 +83,11 @@ class Budget:
 
     folder: Path | None = None
     cap: float | None = None
-    cap_delta: float = DELTA_CAP
+    cap_delta: float | None = None
     cap_unit: str | None = None
     raise_cap: bool = False
     most_trips: int | None = None
     account: str | None = None
-
-    def asked_cap(self, spend: Spend | None) -> Cap | None:
-        """The cap in the unit that was named, by default that of this release."""
-        if self.cap is None or spend is None:
-            return None
-        return Cap(self.cap, self.cap_delta, self.cap_unit or spend.unit)
 
 
 def make_release(
@@ -111,7 +104,7 @@ def make_release(
     _apart(folder, ledger.folder)
     most = _bound(source.trajs, budget.most_trips)
     ticket = ledger.reserve(
-        source.content, spend=choice.spend, method=choice.name, cap=budget.asked_cap(choice.spend),
+        source.content, spend=choice.spend, method=choice.name, cap=Asked(budget.cap, budget.cap_delta, budget.cap_unit),
         raise_cap=budget.raise_cap, most_trips=most, account=budget.account,
     )  # fmt: skip
     at("reserved")
