@@ -105,8 +105,9 @@ def good() -> Measures:
         ({"metric_crs": False}, "declare a metric CRS"),
         ({"users": 4}, "publish nothing about single people"),
         ({"suppressed": {WHOLE: 0.31, PARTS: 0.3}}, "suppress: segments"),
-        ({"suppressed": {WHOLE: 0.9, PARTS: 0.9}}, "made trajectories with DP"),
-        ({"suppressed": {WHOLE: 0.9, PARTS: 0.9}, "trajectories": 639}, "totals with DP"),
+        ({"suppressed": {WHOLE: 0.9, PARTS: 0.9}}, "DP by user (road_counts"),
+        ({"suppressed": {WHOLE: 0.9, PARTS: 0.9}, "users": 639}, "too few people for DP by user"),
+        ({"suppressed": {WHOLE: 0.9, PARTS: 0.9}, "users": 639, "trajectories": 639}, "totals with DP (flat"),
         ({"suppressed": {WHOLE: 0.9, PARTS: 0.9}, "tolerance": 0.95}, "k_anonymity (whole trips)"),
     ],
 )

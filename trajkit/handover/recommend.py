@@ -12,7 +12,10 @@ from dataclasses import dataclass
 
 from trajkit.handover.measures import PARTS, WHOLE, Measures
 
-FLAT_CELLS, LEAST_PER_CELL = 64, 10  # at epsilon 1 a mean cell of 8 x 8 should hold ten scales of noise
+FLAT_CELLS, LEAST_PER_CELL = (
+    64,
+    10,
+)  # at epsilon 1 a mean cell of 8 x 8 should hold ten scales of noise, whatever bound on trips scales both
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ RULES: tuple[Rule, ...] = (
     Rule("note", "every trajectory has a user of its own", "should not", lambda m: m.own_user_each, lambda m: m.own_user_each,
          "k and the unit \"user\" count trajectories, not people: name the column of the person, or read every promise as one to trajectories"),
     Rule("note", "users", "at least 20 k", lambda m: m.users, lambda m: m.k <= m.users < 20 * m.k,
-         "few people for this k: expect strong suppression, and no figure about small groups"),
+         "few people for this k: one odd person weighs much, and nothing can be said of small groups"),
     Rule("note", "share of people whom four points isolate", "at most 0.05", lambda m: m.unicity, lambda m: (m.unicity or 0.0) > 0.05,
          "other names in place of ids (pseudonyms) protect nobody here: do not publish the records as they are"),
     Rule("note", "share of points in cells of fewer than k people", "at most 0.05", lambda m: m.thin_points, lambda m: m.thin_points > 0.05,
@@ -58,9 +61,13 @@ RULES: tuple[Rule, ...] = (
     Rule("take", f"lost by {PARTS}", "at most the tolerance (0.3)", lambda m: m.suppressed.get(PARTS), lambda m: _lost(m, PARTS) <= m.tolerance,
          "whole trips are too rare to hide: k_anonymity with suppress: segments keeps parts of them for one release; DP (road_counts, privtrace) "
          "where more releases will follow or readers may know anything"),
+    Rule("take", "users per cell of 8 x 8, epsilon 1", f"at least {LEAST_PER_CELL}", lambda m: m.users / FLAT_CELLS,
+         lambda m: m.users >= FLAT_CELLS * LEAST_PER_CELL,
+         "suppression would take too much: made trajectories with DP by user (road_counts or privtrace with trips_per_user; epsilon 1 to begin with)"),
     Rule("take", "trajectories per cell of 8 x 8, epsilon 1", f"at least {LEAST_PER_CELL}", lambda m: m.trajectories / FLAT_CELLS,
          lambda m: m.trajectories >= FLAT_CELLS * LEAST_PER_CELL,
-         "suppression would take too much: made trajectories with DP (road_counts or privtrace; epsilon 1 to begin with)"),
+         "suppression would take too much, and there are too few people for DP by user at epsilon 1: made trajectories with DP by trajectory "
+         "(road_counts, privtrace) are possible, and protect a person with many trips weakly: say so, or publish totals"),
     Rule("take", "none of the above", "", lambda m: None, lambda m: True,
          "too few for DP at epsilon 1 and too rare for anonymity: publish totals with DP (flat, few cells), or nothing"),
 )  # fmt: skip
