@@ -24,9 +24,18 @@ QUESTIONS := rq1 rq2 rq3 rq4 rq5 rq6 rq7
 STUDY = $(PY) -m trajkit study $@ --profile "$(PROFILE)" --dataset "$(DATASET)" \
         $(if $(DATA),--data "$(DATA)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(JOBS),--jobs "$(JOBS)")
 
+# of the handover; DATASET counts only where it was given, else DATA is your own table
+GIVEN = $(if $(filter command environment,$(firstword $(origin DATASET))),--dataset "$(DATASET)") $(if $(DATA),--data "$(DATA)")
+LEAVE = $(GIVEN) $(if $(PARAMS),--params "$(PARAMS)") $(if $(EPSILON),--epsilon "$(EPSILON)") $(if $(K),--k "$(K)")
+SPEND = $(if $(N),--n "$(N)") $(if $(CAP),--cap "$(CAP)") $(if $(CAP_DELTA),--cap-delta "$(CAP_DELTA)") $(if $(CAP_UNIT),--cap-unit "$(CAP_UNIT)") \
+        $(if $(filter-out 0,$(RAISE_CAP)),--raise-cap) $(if $(MOST_TRIPS),--most-trips "$(MOST_TRIPS)") $(if $(LEDGER),--ledger "$(LEDGER)") \
+        $(if $(ACCOUNT),--account "$(ACCOUNT)") $(if $(filter-out 0,$(FIGURES)),--figures)
+# a purpose is a sentence, so it goes by the environment and no shell reads it
+export TRAJKIT_PURPOSE := $(value PURPOSE)
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env $(QUESTIONS) smoke test lint nightly bench doctor gpu-check lab lock clean
+.PHONY: help env $(QUESTIONS) assess dpia release smoke test lint nightly bench doctor gpu-check lab lock clean
 
 help:
 	@echo "make TARGET [SETTING=value ...]"
@@ -51,6 +60,17 @@ rq6: ## question 6: anonymity or differential privacy? -> outputs/rq6/
 rq7: ## question 7: what would we publish? -> outputs/rq7/
 $(QUESTIONS): $(ENV)
 	@$(STUDY)
+
+assess: $(ENV) ## before any method: who is exposed in DATA=my.yaml, what methods would lose, what to take (K=5) -> outputs/assess/
+	@$(PY) -m trajkit assess $(GIVEN) $(if $(K),--k "$(K)")
+
+dpia: $(ENV) ## record of risks before and after: METHOD=... DATA=my.yaml PURPOSE="..." EPSILON=1 (or PARAMS=file, K=5) -> outputs/assess/
+	@test -n "$(METHOD)" || { echo "trajkit: say METHOD=..."; exit 2; }
+	@$(PY) -m trajkit dpia "$(METHOD)" $(LEAVE) $(if $(N),--n "$(N)") $(if $(LEDGER),--ledger "$(LEDGER)")
+
+release: $(ENV) ## hand over: METHOD=... DATA=my.yaml OUT=folder EPSILON=1 (or PARAMS=file, K=5) CAP=4: only what may leave, budget in a ledger
+	@test -n "$(METHOD)" && test -n "$(OUT)" || { echo "trajkit: say METHOD=... and OUT=..."; exit 2; }
+	@$(PY) -m trajkit release "$(METHOD)" --out "$(OUT)" $(LEAVE) $(SPEND)
 
 smoke: ## every question in its smallest form, under 2 minutes
 	@for question in $(QUESTIONS); do $(MAKE) --no-print-directory $$question PROFILE=smoke || exit 1; done

@@ -59,6 +59,71 @@ def audit(params: Annotated[Path, typer.Argument(help="params.yaml of one audit"
 
 
 @app.command()
+def release(
+    method: Annotated[str, typer.Argument(help="name of a method with a guarantee, e.g. road_counts or k_anonymity")],
+    out: Annotated[Path, typer.Option(help="new folder for what may leave")],
+    data: Annotated[str | None, typer.Option(help="file or folder that holds the data set")] = None,
+    dataset: Annotated[str | None, typer.Option(help="name of a registered data set, instead of your table")] = None,
+    params: Annotated[Path | None, typer.Option(help="YAML file with the method's parameters")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="what this release may cost")] = None,
+    k: Annotated[int | None, typer.Option(help="how many stand together (anonymizers)")] = None,
+    n: Annotated[int, typer.Option(help="trajectories to release (not of anonymizers), a public number")] = 1000,
+    cap: Annotated[float | None, typer.Option(help="epsilon of all releases of this data together")] = None,
+    cap_delta: Annotated[float | None, typer.Option(help="delta of all of them")] = None,
+    cap_unit: Annotated[str | None, typer.Option(help="trajectory or user: whose total is capped")] = None,
+    raise_cap: Annotated[bool, typer.Option(help="a larger cap than before is meant")] = False,
+    most_trips: Annotated[int | None, typer.Option(help="public bound on the trajectories of a user")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="folder of the budget ledger, instead of beside the data")] = None,
+    account: Annotated[str | None, typer.Option(help="book this version of the data on that account")] = None,
+    purpose: Annotated[str, typer.Option(help="what the release is for, for its page", envvar="TRAJKIT_PURPOSE")] = "",
+    figures: Annotated[bool, typer.Option(help="rounded shares, not covered, on the page of a DP release too")] = False,
+) -> None:
+    """Release DATA by METHOD to OUT, with noise from the operating system, and enter it in the budget ledger."""
+    from trajkit.handover.command import run_release
+
+    budget = {"folder": ledger, "cap": cap, "cap_delta": cap_delta, "cap_unit": cap_unit, "raise_cap": raise_cap}
+    budget |= {"most_trips": most_trips, "account": account}
+    given = {"epsilon": epsilon, "k": k}
+    code = run_release(
+        method, out, data=data, dataset=dataset, params=params, given=given, budget=budget, n=n, purpose=purpose, figures=figures
+    )  # fmt: skip
+    raise typer.Exit(code)
+
+
+@app.command()
+def assess(
+    data: Annotated[str | None, typer.Option(help="file or folder that holds the data set")] = None,
+    dataset: Annotated[str | None, typer.Option(help="name of a registered data set, instead of your table")] = None,
+    k: Annotated[int, typer.Option(min=2, help="how many should stand together")] = 5,
+    tolerance: Annotated[float, typer.Option(min=0, max=1, help="share that may be lost to suppression")] = 0.3,
+) -> None:
+    """Assess DATA before any method: what it is, who is exposed, what methods would lose, what to take. Private."""
+    from trajkit.handover.command import run_assess
+
+    raise typer.Exit(run_assess(data=data, dataset=dataset, k=k, tolerance=tolerance))
+
+
+@app.command()
+def dpia(
+    method: Annotated[str, typer.Argument(help="name of the method that is planned")],
+    data: Annotated[str | None, typer.Option(help="file or folder that holds the data set")] = None,
+    dataset: Annotated[str | None, typer.Option(help="name of a registered data set, instead of your table")] = None,
+    params: Annotated[Path | None, typer.Option(help="YAML file with the method's parameters")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="what the release may cost")] = None,
+    k: Annotated[int | None, typer.Option(help="how many stand together (anonymizers)")] = None,
+    n: Annotated[int, typer.Option(help="trajectories to release (not of anonymizers)")] = 1000,
+    purpose: Annotated[str, typer.Option(help="what the release is for", envvar="TRAJKIT_PURPOSE")] = "",
+    ledger: Annotated[Path | None, typer.Option(help="folder of the budget ledger, instead of beside the data")] = None,
+) -> None:
+    """Record of risks of a planned release: rehearsed on part of the people, attacked before and after. Private; costs no budget."""
+    from trajkit.handover.command import run_dpia
+
+    given = {"epsilon": epsilon, "k": k}
+    code = run_dpia(method, data=data, dataset=dataset, params=params, given=given, purpose=purpose, n=n, ledger=ledger)
+    raise typer.Exit(code)
+
+
+@app.command()
 def doctor() -> None:
     """Print versions, kernel, accelerator and data found, and what to do about each problem."""
     from trajkit.doctor import main as report

@@ -103,6 +103,38 @@ def test_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
         cli.main()
 
 
+def test_release_hands_its_settings_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, object] = {}
+
+    def run_release(method: str, out: Path, **settings: object) -> int:
+        seen.update(method=method, out=out, **settings)
+        return 0
+
+    stand_in(monkeypatch, "trajkit.handover.command", "run_release", run_release)
+    monkeypatch.setenv("TRAJKIT_PURPOSE", "bus lanes; $(id)")
+    assert (
+        run(
+            monkeypatch,
+            "release",
+            "flat",
+            "--out",
+            "o",
+            "--data",
+            "d.yaml",
+            "--epsilon",
+            "0.5",
+            "--cap",
+            "2",
+            "--n",
+            "7",
+        )
+        == 0
+    )
+    assert (seen["method"], seen["out"], seen["data"], seen["n"]) == ("flat", Path("o"), "d.yaml", 7)
+    assert seen["given"] == {"epsilon": 0.5, "k": None} and seen["purpose"] == "bus lanes; $(id)"
+    assert seen["budget"]["cap"] == 2.0 and seen["budget"]["raise_cap"] is False  # type: ignore[index]
+
+
 def test_wrong_type_on_the_command_line_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

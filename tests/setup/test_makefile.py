@@ -35,6 +35,9 @@ def test_bare_make_lists_every_public_target_with_a_line() -> None:
         "rq5",
         "rq6",
         "rq7",
+        "release",
+        "assess",
+        "dpia",
         "smoke",
         "test",
         "lint",
@@ -67,6 +70,33 @@ def test_smoke_is_every_question_at_its_smallest() -> None:
     assert [f'study {q} --profile "smoke"' in said for q in ("rq1", "rq2", "rq3", "rq4", "rq5", "rq6", "rq7")] == [
         True
     ] * 7, said
+
+
+def test_settings_reach_the_handover_and_the_default_data_set_does_not() -> None:
+    said = make(
+        "-n",
+        "release",
+        "PY=python",
+        "METHOD=flat",
+        "DATA=a b.yaml",
+        "OUT=o",
+        "EPSILON=1",
+        "CAP=4",
+        "RAISE_CAP=0",
+        "MOST_TRIPS=9",
+    ).stdout
+    for part in ('release "flat" --out "o"', '--data "a b.yaml"', '--epsilon "1"', '--cap "4"', '--most-trips "9"'):
+        assert part in said
+    assert "--dataset" not in said and "--raise-cap" not in said
+    assert '--dataset "city"' in make("-n", "assess", "PY=python", "DATASET=city").stdout
+    refused = make("release", "PY=python", "DATA=a.yaml")
+    assert refused.returncode == 2 and "METHOD" in refused.stdout
+
+
+def test_a_purpose_goes_by_the_environment_and_no_shell_reads_it() -> None:
+    purpose = 'who"s; $(rm -rf x) `id`'
+    said = make("-n", "dpia", "PY=python", "METHOD=flat", "DATA=a.yaml", f"PURPOSE={purpose}").stdout
+    assert "rm -rf" not in said
 
 
 def test_own_interpreter_creates_no_environment() -> None:

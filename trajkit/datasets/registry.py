@@ -175,7 +175,7 @@ def load(name: str, *, data: str | Path | None = None, settings: dict[str, Any] 
     Raises MissingDataError, DataContractError or ParameterError, one sentence each.
     """
     spec = dataset(name)
-    source, typed = _prepared(spec, data, settings)
+    source, typed = prepared_source(spec, data, settings)
     key: dict[str, Any] = {
         "settings": typed.model_dump(mode="json"),
         "versions": [spec.version, preprocess.PREPROCESS_VERSION],
@@ -189,13 +189,14 @@ def roads_of(name: str, *, data: str | Path | None = None, settings: dict[str, A
     spec = dataset(name)
     if spec.roads is None:
         return None
-    source, typed = _prepared(spec, data, settings)
+    source, typed = prepared_source(spec, data, settings)
     return resolve(spec.roads)(typed) if source is None else resolve(spec.roads)(source, typed)
 
 
-def _prepared(
+def prepared_source(
     spec: DatasetSpec, data: str | Path | None, settings: dict[str, Any] | None
 ) -> tuple[Path | None, DatasetSettings]:
+    """Where the data set lies (None: generated) and its checked settings. Raises MissingDataError or ParameterError."""
     if spec.generated:
         if data is not None:
             raise ParameterError(f"data set {spec.name} is generated and reads no file: leave DATA={data} out")

@@ -1,0 +1,170 @@
+"""The publishable page of a release: what was protected, against whom, how strongly, who was left out, what remains."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from trajkit.handover.budget import COMPOSITION
+from trajkit.handover.document import Page
+from trajkit.handover.ledger import Account
+from trajkit.handover.left_out import NEVER_MORE, LeftOut
+from trajkit.privacy.guarantee import Guarantee
+from trajkit.trajectories import Trajectories
+
+QUESTIONS = ("What was protected", "Against whom", "How strongly", "Who was left out", "What remains")
+NO_FIGURES = (
+    "no figure about the data stands here: the promise covers the file, and a true count beside it would not be covered"
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the page is made from; nothing of the data but what may be said. ``account``: the ledger with this release."""
+
+    title: str
+    purpose: str
+    method: str
+    guarantee: Guarantee
+    released: Trajectories
+    account: Account
+    left_out: LeftOut
+    trips_per_user: int | None
+    parameters: tuple[tuple[str, str], ...] = ()
+
+
+def release_page(facts: Facts) -> Page:
+    """The page. A reader needs nothing but it."""
+    g = facts.guarantee
+    page = Page(f"Released trajectories: {facts.title}")
+    page.table(("question", "answer"), list(zip(QUESTIONS, _short(facts), strict=True)))
+    if facts.purpose:
+        page.heading("Purpose, as stated by the owner")
+        page.say(facts.purpose)
+    page.heading("What is in the folder")
+    page.listed(_contents(facts))
+    page.heading("Parameters of the method (public numbers)")
+    page.table(("parameter", "value"), facts.parameters)
+    page.heading("How strongly")
+    page.listed(_strength(facts))
+    page.heading("Who was left out")
+    _missing(page, facts)
+    page.heading("What remains, and what is assumed")
+    page.listed([*_remains(facts), *(f"assumed: {a}" for a in g.assumptions)])
+    page.say("This page states what was done and measured. It is no judgement of law, and no advice.")
+    return page
+
+
+def _short(f: Facts) -> tuple[str, ...]:
+    g = f.guarantee
+    if g.kind == "dp":
+        what = (
+            f"each user, with all of his trajectories (at most {f.trips_per_user} of them were looked at)"
+            if g.unit == "user"
+            else "each single trajectory; a person with several of them is protected less"
+        )
+        whom = "anybody, whatever else he knows and however much he computes, all other records included"
+        strong = f"differential privacy, epsilon {g.epsilon:.4g}, delta {g.delta:.2g}, per {g.unit}"
+        out = "nobody by name: the file holds made trajectories, none of anyone; rules of preparation below"
+        rest = "facts about many people together, which are the purpose; the assumptions below"
+    else:
+        what = {
+            "user": f"each person, hidden among at least {g.k}",
+            "trajectory": f"each trajectory, hidden among at least {g.k}, all of which may be one person's: no person is protected",
+        }.get(
+            g.unit or "", f"each released place, shared by at least {g.k} persons; whole trajectories are not protected"
+        )
+        whom = "somebody who knows of a person what the method hides among k (places and times as released) and nothing else"
+        strong = f"{g.kind}, k = {g.k}, per {g.unit}"
+        out = "who is too rare to be one of k: rounded shares below" if f.left_out.shares else "see below"
+        rest = (
+            "what all k have in common; who has further knowledge or a second release of the same people may learn more"
+        )
+    return what, whom, strong, out, rest
+
+
+def _contents(f: Facts) -> list[str]:
+    g, fixed = f.guarantee, len(f.released) and len(set(f.released.lengths.tolist())) == 1
+    kind = "made by a method that saw noisy figures of true ones" if g.kind == "dp" else "true ones, made coarser"
+    points = f", {f.released.lengths[0]} points each" if fixed else ""
+    times = "with times" if f.released.t is not None else "without times"
+    box = f.released.meta.box
+    return [
+        f"release.parquet: {len(f.released):,} trajectories{points}, {times}, {kind}; one row a point, degrees (WGS 84)",
+        f"method: {f.method}: {g.mechanism}",
+        "guarantee.json: the promise, for programs; page.html and page.md: this page",
+        f"all lie in the public box {box.lon_min:g} to {box.lon_max:g} degrees east, {box.lat_min:g} to {box.lat_max:g} north",
+    ]
+
+
+def _strength(f: Facts) -> list[str]:
+    g, account = f.guarantee, f.account
+    if g.kind != "dp":
+        earlier = account.anonymous - 1
+        again = (
+            f"{earlier} release(s) of this kind were made of the same data before: together they may tell apart who one alone does not"
+            if earlier > 0
+            else "it is the first release of this kind of this data that its owner's ledger knows"
+        )
+        return [
+            f"k = {g.k}, counted by {g.unit}; checked by: {g.accountant}",
+            "k-anonymity has no epsilon and does not add up over releases; " + again,
+        ]
+    epsilon, delta = float(g.epsilon or 0.0), float(g.delta or 0.0)
+    sums = account.sums()
+    said = [
+        f"with or without any one {g.unit} the file is nearly as likely: the odds of any conclusion change by at most a factor of "
+        f"{_factor(epsilon)}" + (f", but for a probability of {delta:.2g}" if delta else ""),
+        f"neighbouring data sets: one {g.unit} added or removed ({g.adjacency}); computed by: {g.accountant}",
+        f"noise: {g.rng}; numerics: {g.numerics}",
+        f"all DP releases of this data so far, this one included ({COMPOSITION}): by trajectory {sums['trajectory'].in_words()}; "
+        f"by user {sums['user'].in_words()}; the owner's cap is {account.cap.in_words() if account.cap else 'none'}",
+    ]
+    m = account.most_trips
+    user = sums["all, per user"]
+    if sums["trajectory"].epsilon > 0:
+        said.append(
+            f"for a user who has at most {m} trajectories all of this is {user.in_words()} (group privacy)"
+            if m
+            else "for a user the total is unbounded: nothing bounds how many trajectories he has"
+        )
+    if account.anonymous:
+        said.append("releases of the same data without an epsilon exist too; they are in no sum")
+    return said
+
+
+def _factor(epsilon: float) -> str:
+    return f"{math.exp(epsilon):.3g}" if epsilon < 50 else "no meaning"
+
+
+def _missing(page: Page, f: Facts) -> None:
+    o = f.left_out
+    page.listed(o.rules)
+    if f.trips_per_user:
+        page.say(f"Of each user at most {f.trips_per_user} trajectories were looked at, chosen by chance.")
+    page.table(("what", "share"), o.shares)
+    for name, rows in o.strata.items():
+        page.table((f"suppressed, {name}", "share"), rows)
+    if o.shares or o.strata:
+        cover = (
+            " They are computed from true data and the promise does not cover them." if f.guarantee.kind == "dp" else ""
+        )
+        page.say(f"About these figures: {NEVER_MORE}.{cover}")
+    elif f.guarantee.kind == "dp":
+        page.say(f"On purpose {NO_FIGURES}.")
+    else:
+        page.say("There are too few persons in the data to say anything about shares.")
+
+
+def _remains(f: Facts) -> list[str]:
+    g = f.guarantee
+    if g.kind == "dp":
+        return [
+            "made trajectories are no evidence that anybody went there; rare places and small numbers are mostly noise",
+            "what is true of many people is still visible, also where it is true of somebody whose data was left out",
+        ]
+    return [
+        "whoever knows a person's way sees whether a trajectory like it is in the file, and that it is missing if it is not",
+        "all k may share a sensitive place (a clinic, say): then the place is known although the person is not",
+        "no epsilon exists for this release, and no bound for an adversary who knows more than is assumed here",
+    ]
