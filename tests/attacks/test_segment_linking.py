@@ -54,7 +54,7 @@ def test_trips_that_were_only_cut_are_joined_again(trips: Trajectories) -> None:
     assert found.precision is not None and found.precision > 0.95 and found.recall > 0.95
     assert found.guess_precision < 0.8 * found.precision and found.guess_recall < 0.8 * found.recall
     assert found.precision_interval is not None and found.precision_interval[0] < found.precision < 1
-    assert found.chain > 5 and found.by_name == 0
+    assert found.chain > 5 and found.by_name == 0 and 0.95 * found.correct < found.same_trip <= found.correct
     frame = found.to_frame()
     assert len(frame) == 1 and {"precision_lower", "recall_upper", "guess_precision"} <= set(frame)
 

@@ -11,14 +11,47 @@ FIRST, STAY, NEAR, FAR = 0, 1, 2, 3  # how a chosen candidate is reached from th
 
 
 @njit(cache=True)
+def _on_edge(px, py, index, owner, before, j, last):  # pragma: no cover - compiled
+    """Of the edge whose pieces begin at entry ``j``: (entry after them, distance, x, y, metres drawn to the nearest place)."""
+    e, nearest = owner[index.items[j]], np.inf
+    x, y, metres = 0.0, 0.0, 0.0
+    while j < last and owner[index.items[j]] == e:
+        s = index.items[j]
+        x0, y0, x1, y1 = index.segments[s]
+        dx, dy = x1 - x0, y1 - y0
+        norm = dx * dx + dy * dy
+        w = 0.0
+        if norm > 0:
+            w = min(1.0, max(0.0, ((px - x0) * dx + (py - y0) * dy) / norm))
+        qx, qy = x0 + w * dx, y0 + w * dy
+        d = np.hypot(qx - px, qy - py)
+        if d < nearest:
+            nearest, x, y, metres = d, qx, qy, before[s] + w * np.sqrt(norm)
+        j += 1
+    return j, nearest, x, y, metres
+
+
+@njit(cache=True)
+def _insert(keys, names, kept, name, key):  # pragma: no cover - compiled
+    """Put a candidate where its cost, then its distance, belongs; what falls off the end is forgotten. Returns how many are kept."""
+    at = kept
+    while at > 0 and (keys[at - 1, 0] > key[0] or (keys[at - 1, 0] == key[0] and keys[at - 1, 1] > key[1])):
+        keys[at], names[at] = keys[at - 1], names[at - 1]
+        at -= 1
+    keys[at, 0], keys[at, 1], keys[at, 2], keys[at, 3], keys[at, 4] = key
+    names[at] = name
+    return min(kept + 1, len(names) - 1)
+
+
+@njit(cache=True)
 def near(xy, half, index, owner, before, scale, radius, sigma, most):  # pragma: no cover - compiled
-    """See `Matcher._candidates`; of each edge the place nearest to the point."""
+    """See `Matcher._candidates`; of each edge the place nearest to the point, or to the centre of its square."""
     n = len(xy)
     begin = np.zeros(n + 1, dtype=np.int64)
     size = 4 * n + 16
     edge, along, cost = np.empty(size, dtype=np.int64), np.empty(size), np.empty(size)
     place = np.empty((size, 2))
-    keys = np.empty((most + 1, 5))  # cost, distance, along, x, y of those kept, by rising cost and distance
+    keys = np.empty((most + 1, 5))  # cost, distance, along, x, y of those kept
     names = np.empty(most + 1, dtype=np.int64)
     for i in range(n):
         px, py, h = xy[i, 0], xy[i, 1], half[i]
@@ -28,34 +61,14 @@ def near(xy, half, index, owner, before, scale, radius, sigma, most):  # pragma:
             k = int(v) * index.nx + int(u)
             j, last = index.starts[k], index.starts[k + 1]
             while j < last:
-                e, nearest = owner[index.items[j]], np.inf
-                x, y, metres = 0.0, 0.0, 0.0
-                while j < last and owner[index.items[j]] == e:
-                    s = index.items[j]
-                    x0, y0, x1, y1 = index.segments[s]
-                    dx, dy = x1 - x0, y1 - y0
-                    norm = dx * dx + dy * dy
-                    w = 0.0
-                    if norm > 0:
-                        w = min(1.0, max(0.0, ((px - x0) * dx + (py - y0) * dy) / norm))
-                    qx, qy = x0 + w * dx, y0 + w * dy
-                    d = np.hypot(qx - px, qy - py)
-                    if d < nearest:
-                        nearest, x, y, metres = d, qx, qy, before[s] + w * np.sqrt(norm)
-                    j += 1
-                off = nearest
+                e = owner[index.items[j]]
+                j, off, x, y, metres = _on_edge(px, py, index, owner, before, j, last)
+                distance = off
                 if h > 0:
                     off = max(0.0, max(abs(x - px), abs(y - py)) - h)
-                if off > radius:
-                    continue
-                c = 0.5 * (off / sigma) ** 2
-                at = kept
-                while at > 0 and (keys[at - 1, 0] > c or (keys[at - 1, 0] == c and keys[at - 1, 1] > nearest)):
-                    keys[at], names[at] = keys[at - 1], names[at - 1]
-                    at -= 1
-                keys[at, 0], keys[at, 1], keys[at, 2], keys[at, 3], keys[at, 4] = c, nearest, metres * scale[e], x, y
-                names[at] = e
-                kept = min(kept + 1, most)
+                if off <= radius:
+                    key = (0.5 * (off / sigma) ** 2, distance, metres * scale[e], x, y)
+                    kept = _insert(keys, names, kept, e, key)
         first = begin[i]
         begin[i + 1] = first + kept
         while first + kept > len(edge):
@@ -69,6 +82,30 @@ def near(xy, half, index, owner, before, scale, radius, sigma, most):  # pragma:
 
 
 @njit(cache=True)
+def _step(a0, a1, b0, b1, straight, back, edge, along, cost, roads, score, parent):  # pragma: no cover - compiled
+    """Scores of the candidates b0..b1 - 1 from those of a0..a1 - 1; False where none is reached. ``straight`` negative: no line to compare with."""
+    tail, head, length, street, table, scale, u_turn = roads
+    some = False
+    for a in range(a0, a1):
+        rest = length[edge[a]] - along[a]
+        for b in range(b0, b1):
+            if edge[a] == edge[b] and along[b] >= along[a] - back:
+                way = max(along[b] - along[a], 0.0)
+            else:
+                k = find(table, head[edge[a]], tail[edge[b]])
+                if k < 0:
+                    continue
+                way = rest + table.metres[k] + along[b]
+                if street[edge[a]] == street[edge[b]]:
+                    way += u_turn
+            s = score[a] + cost[b] + (way if straight < 0 else abs(way - straight)) / scale
+            if s < score[b]:
+                score[b], parent[b] = s, a
+                some = True
+    return some
+
+
+@njit(cache=True)
 def viterbi(
     xy, offsets, half, edge, along, cost, begin, tail, head, length, street, table, beta, u_turn, back_m
 ):  # pragma: no cover - compiled
@@ -79,36 +116,21 @@ def viterbi(
     for r in range(len(offsets) - 1):
         before = -1
         for i in range(offsets[r], offsets[r + 1]):
-            if begin[i] == begin[i + 1]:
+            b0, b1 = begin[i], begin[i + 1]
+            if b0 == b1:
                 continue
             if before < 0:
-                score[begin[i] : begin[i + 1]] = cost[begin[i] : begin[i + 1]]
+                score[b0:b1] = cost[b0:b1]
             else:
-                straight = np.hypot(xy[i, 0] - xy[before, 0], xy[i, 1] - xy[before, 1])
-                cells = half[i] > 0
-                back, scale = back_m + half[i] + half[before], beta + half[i] + half[before]
-                score[begin[i] : begin[i + 1]] = np.inf
-                some = False
-                for a in range(begin[before], begin[before + 1]):
-                    rest = length[edge[a]] - along[a]
-                    for b in range(begin[i], begin[i + 1]):
-                        if edge[a] == edge[b] and along[b] >= along[a] - back:
-                            way = max(along[b] - along[a], 0.0)
-                        else:
-                            k = find(table, head[edge[a]], tail[edge[b]])
-                            if k < 0:
-                                continue
-                            way = rest + table.metres[k] + along[b]
-                            if street[edge[a]] == street[edge[b]]:
-                                way += u_turn
-                        s = score[a] + cost[b] + (way if cells else abs(way - straight)) / scale
-                        if s < score[b]:
-                            score[b], parent[b] = s, a
-                            some = True
-                if not some:
+                wide = half[i] + half[before]
+                straight = -1.0 if half[i] > 0 else np.hypot(xy[i, 0] - xy[before, 0], xy[i, 1] - xy[before, 1])
+                roads = (tail, head, length, street, table, beta + wide, u_turn)
+                score[b0:b1] = np.inf
+                a0, a1 = begin[before], begin[before + 1]
+                if not _step(a0, a1, b0, b1, straight, back_m + wide, edge, along, cost, roads, score, parent):
                     breaks[r] += 1
-                    best = begin[before] + np.argmin(score[begin[before] : begin[before + 1]])
-                    for b in range(begin[i], begin[i + 1]):
+                    best = a0 + np.argmin(score[a0:a1])
+                    for b in range(b0, b1):
                         score[b], parent[b] = score[best] + cost[b], best
             before = i
         if before < 0:
@@ -124,7 +146,7 @@ def viterbi(
 
 
 @njit(cache=True)
-def hops(chosen, offsets, edge, along, back, tail, head, table):  # pragma: no cover - compiled
+def hops(chosen, offsets, edge, along, half, back_m, tail, head, table):  # pragma: no cover - compiled
     """Of each point with a candidate: how it is reached, the candidate before (itself where it is the first), and its own."""
     n = 0
     for c in chosen:
@@ -132,7 +154,7 @@ def hops(chosen, offsets, edge, along, back, tail, head, table):  # pragma: no c
     kind, a, b = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     n = 0
     for r in range(len(offsets) - 1):
-        before = -1
+        before, back = -1, 0.0
         for i in range(offsets[r], offsets[r + 1]):
             c = chosen[i]
             if c < 0:
@@ -141,14 +163,14 @@ def hops(chosen, offsets, edge, along, back, tail, head, table):  # pragma: no c
                 kind[n], a[n] = FIRST, c
             else:
                 a[n] = before
-                if edge[before] == edge[c] and along[c] >= along[before] - back[i]:
+                if edge[before] == edge[c] and along[c] >= along[before] - (back_m + half[i] + back):
                     kind[n] = STAY
                 elif find(table, head[edge[before]], tail[edge[c]]) >= 0:
                     kind[n] = NEAR
                 else:
                     kind[n] = FAR
             b[n] = c
-            before = c
+            before, back = c, half[i]
             n += 1
     return kind, a, b
 

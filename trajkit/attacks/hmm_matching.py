@@ -117,8 +117,8 @@ class Matcher:
         tail: np.ndarray, head: np.ndarray,
     ) -> Streets:  # fmt: skip
         """The edges between the chosen candidates; what is out of the table's reach is joined by the shortest way where there is one."""
-        back = 2 * self.settings.sigma_m + 2 * half  # as in the kernel, where neighbouring cells are of one size
-        kinds, a, b = kernels.hops(chosen, offsets, edge, along, back, tail, head, self._table)
+        back = 2 * self.settings.sigma_m
+        kinds, a, b = kernels.hops(chosen, offsets, edge, along, half, back, tail, head, self._table)
         far = np.flatnonzero(kinds == kernels.FAR)
         routes = self._router.routes(head[edge[a[far]]], tail[edge[b[far]]], self.network.length_m)
         number = np.full(len(kinds), -1, dtype=np.int64)

@@ -60,7 +60,7 @@ class SegmentLinking:
     """Links made among ``parts`` released trajectories; ``suppressed``: raw trajectories of which no part was released.
 
     linkable   parts after which another part of the same person begins in the time that is looked at (whatever the place)
-    links      made; ``correct``: of one person
+    links      made; ``correct``: of one person, of which ``same_trip`` join parts of one raw trajectory
     precision  correct / links, None where none was made; ``recall``: correct links out of the linkable parts / linkable
     guess      what precision and recall are where the next part is drawn at random from those that begin in that time, averaged over
                all parts after which any begins, and over the linkable ones
@@ -75,6 +75,7 @@ class SegmentLinking:
     linkable: int
     links: int
     correct: int
+    same_trip: int
     precision: float | None
     precision_interval: tuple[float, float] | None
     guess_precision: float
@@ -109,8 +110,9 @@ def segment_linking(
         return NotPossible(NAME, "the release has no times: set space_only to link by places alone")
     if not len(released):
         return NotPossible(NAME, "nothing was released")
-    person = np.empty(len(released), dtype=np.int64)
-    person[origin.released] = raw.user[origin.source]
+    trip = np.empty(len(released), dtype=np.int64)
+    trip[origin.released] = origin.source
+    person = raw.user[trip]
     order, low, high = _windows(released, chosen)
     same, others = _same_person(order, low, high, person)
     linkable = same > 0
@@ -124,6 +126,7 @@ def segment_linking(
     return SegmentLinking(
         parts=len(released), people=len(np.unique(person)), suppressed=len(raw) - len(np.unique(origin.source)),
         linkable=int(linkable.sum()), links=len(correct), correct=int(correct.sum()),
+        same_trip=int((trip[made.first] == trip[made.second]).sum()),
         precision=float(correct.mean()) if len(correct) else None,
         precision_interval=_interval(correct, person[made.first], chosen.level) if len(correct) else None,
         guess_precision=float(shares.mean()),
@@ -143,8 +146,6 @@ def link_parts(released: Trajectories, *, seed: int, **settings: Any) -> Links:
     """
     chosen = checked(LinkingSettings, settings, where="link_parts")
     order, low, high = _windows(released, chosen)
-    if (n := int((high - low).sum())) > MOST_LOOKED_AT:
-        raise ParameterError(f"segment linking: {n:,} pairs of parts lie within gap_s of each other: shorten gap_s")
     ends, begins = released.xy[released.ends], released.xy[released.starts]
     t = np.zeros(released.n_points, dtype=np.int64) if chosen.space_only else released.t
     assert t is not None
@@ -177,6 +178,8 @@ def _windows(released: Trajectories, chosen: LinkingSettings) -> tuple[np.ndarra
     order = np.argsort(begin, kind="stable")
     low = np.searchsorted(begin[order], end - int(chosen.overlap_s * 1000), side="left")
     high = np.searchsorted(begin[order], end + int(chosen.gap_s * 1000), side="right")
+    if (pairs := int((high - low).sum())) > MOST_LOOKED_AT:
+        raise ParameterError(f"segment linking: {pairs:,} pairs of parts lie within gap_s of each other: shorten gap_s")
     return order, low, high
 
 

@@ -33,9 +33,7 @@ def smoothed(
 @njit(cache=True)
 def _smoothed(xy, seconds, offsets, noise, q, speed):  # pragma: no cover - compiled
     out = np.empty_like(xy)
-    longest = 0
-    for r in range(len(offsets) - 1):
-        longest = max(longest, offsets[r + 1] - offsets[r])
+    longest = np.diff(offsets).max() if len(offsets) > 1 else 0
     # covariances (place, place-speed, speed) are the same for both axes
     state, guess = np.empty((longest, 4)), np.empty((longest, 4))
     p, s = np.empty((longest, 3)), np.empty((longest, 3))
