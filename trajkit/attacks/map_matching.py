@@ -3,6 +3,8 @@
 Released places (points, centres of cells or regions, centre lines) are matched to a public road network (`hmm_matching`). Two figures say
 what that brings: how much of the true street sequence is recovered, and how many people fit the released trajectory before and after
 (`street_sets`). k-anonymity of cells counts the people in the cells: it says nothing about how many of them drove the same streets.
+Places alone are used: people who were there at other times count too. Who fits the rebuilt streets is counted by everybody's true streets,
+as by an adversary who knows how people drive; with only a few points of each he learns less.
 """
 
 from __future__ import annotations
