@@ -16,7 +16,7 @@ from trajkit import seeds
 from trajkit.anonymize.signatures import signatures
 from trajkit.anonymize.tessellation import SquareCells
 from trajkit.anonymize.time_bins import TimeBins
-from trajkit.attacks.hmm_matching import Matcher
+from trajkit.attacks.hmm_matching import Matcher, MatchSettings
 from trajkit.attacks.map_matching import map_matching
 from trajkit.attacks.origin import Origin
 from trajkit.attacks.street_sequences import Streets
@@ -65,8 +65,6 @@ def compare(
     The release is every raw trajectory as its cells (`as_cells`), so that differences come from the form alone. settings: those of
     `map_matching` but ``cells_m``. Raises ParameterError as `map_matching` and `emitted` do.
     """
-    from trajkit.attacks.hmm_matching import MatchSettings
-
     matcher = Matcher(network, MatchSettings(**{n: v for n, v in settings.items() if n in MatchSettings.model_fields}))
     origin, rows = Origin.one_each(np.arange(len(raw))), []
     for size in cells_m:
