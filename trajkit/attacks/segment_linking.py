@@ -103,7 +103,7 @@ def segment_linking(
     chosen = checked(LinkingSettings, settings, where=NAME.replace(" ", "_"))
     if origin is None:
         return NotPossible(NAME, "released trajectories were generated: no two of them are of one person")
-    origin.check(len(released), len(raw))
+    released, origin = origin.check(len(released), len(raw)).of_people(released)
     if len(origin.released) != len(released):
         raise ParameterError("segment_linking: origin gives several sources for one released trajectory: give one each")
     if released.t is None and not chosen.space_only:
