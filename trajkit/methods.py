@@ -57,6 +57,8 @@ METHODS: dict[str, str] = {
     "cloaking": "trajkit.anonymize.cloaking:Cloaking",
     "lkc": "trajkit.anonymize.lkc:Lkc",
     "escalation": "trajkit.anonymize.escalation:Escalation",
+    "pseudonyms": "trajkit.anonymize.unprotected:Pseudonyms",
+    "planar_laplace": "trajkit.anonymize.unprotected:PerturbedPoints",
 }
 
 
