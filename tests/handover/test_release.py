@@ -43,6 +43,14 @@ METHODS = {
     "k_delta": {"k": 5, "interval_s": None, "trash": 0.2},
     "cloaking": {"k": 5},
     "lkc": {"k": 5, "cells_m": 2000.0, "minutes": None, "known": 2},
+    "escalation": {
+        "k": 5,
+        "tolerance": 0.0,
+        "minutes": [None],
+        "synthesizer": "privtrace",
+        "epsilon": 1.0,
+        "n_made": 150,
+    },
 }
 
 

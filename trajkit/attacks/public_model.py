@@ -35,7 +35,10 @@ def public_model(method: str, parameters: Mapping[str, Any], release: Release) -
 
     Anonymizers that print cells or regions: these. (k,delta): points that are off by the radius of its groups. Others: points as they stand.
     """
-    if method == "k_anonymity":
+    if method in (
+        "k_anonymity",
+        "escalation",
+    ):  # of the latter what was made of true trajectories; made ones are marked
         cut = parameters["suppress"] != "trajectory" or parameters["gap_s"] is not None or parameters["stays"] != "keep"
         settings: dict[str, Any] = {"whole": not cut}
         kind, _, size = str(release.report["setting"]["cells"]).partition(" ")

@@ -66,7 +66,7 @@ def _record(
         "parameters": choice.method.config.model_dump(mode="json"),
         "promise": {
             "in words": g.in_words(), "kind": g.kind, "unit": g.unit, "epsilon": g.epsilon, "delta": g.delta, "k": g.k,
-            "adjacency": g.adjacency, "assumptions": list(g.assumptions),
+            "adjacency": g.adjacency, "parts": [p.in_words() for p in g.parts], "assumptions": list(g.assumptions),
         },
         "budget": None if account is None else account.in_words(),
         "measured on": "a rehearsal with the same parameters on four fifths of the people, the others held out; nothing of it leaves",

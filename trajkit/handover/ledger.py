@@ -34,7 +34,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 @dataclass(frozen=True)
 class Account:
-    """What the lines of an account say. ``spends``: every entry, the reserved ones included; ``anonymous``: releases without an epsilon."""
+    """What the lines of an account say. ``spends``: every entry, the reserved ones included; ``anonymous``: releases that hold
+    trajectories made from true ones, in no epsilon, whether or not they have one for others."""
 
     name: str
     cap: Cap | None
@@ -80,10 +81,11 @@ class BudgetLedger:
 
     def reserve(
         self, content: str, *, spend: Spend | None, method: str, cap: Asked = NOTHING, raise_cap: bool = False,
-        most_trips: int | None = None, account: str | None = None,
+        most_trips: int | None = None, account: str | None = None, anonymous: bool = False,
     ) -> Ticket:  # fmt: skip
         """Enter ``spend`` (None: a release without an epsilon, which is only noted) and return its ticket, the entry being on the disk.
 
+        anonymous: it has an epsilon, and holds anonymized true trajectories as well, which no epsilon covers: both are noted.
         content: any text that identifies the data. cap: asked for on the first DP release of an account; a larger one later needs
         ``raise_cap``. most_trips: public bound on a user's trajectories; a larger one replaces a smaller one.
         Raises PrivacyAccountingError, with the sum, where the cap would be passed; ParameterError for a cap that is missing or was raised
@@ -105,7 +107,8 @@ class BudgetLedger:
                 _check(before, spend, used, max(most_trips or 0, before.most_trips or 0) or None)
             entry = secrets.token_hex(8)
             cost = {} if spend is None else asdict(spend)
-            lines.append({"event": "reserved", "entry": entry, "at": _now(), "method": method, **cost})
+            both = {"anonymous": True} if anonymous and spend is not None else {}
+            lines.append({"event": "reserved", "entry": entry, "at": _now(), "method": method, **cost, **both})
             self._append(name, lines)
             return Ticket(entry, self._read(name))
 
@@ -212,6 +215,7 @@ def _account(name: str, lines: list[dict[str, Any]]) -> Account:
     marks: set[str] = set()
     spends: dict[str, Spend | None] = {}
     done: set[str] = set()
+    mixed: set[str] = set()
     for line in lines:
         kind = line["event"]
         if kind == "cap":
@@ -223,9 +227,16 @@ def _account(name: str, lines: list[dict[str, Any]]) -> Account:
         elif kind in ("reserved", "released"):
             spends[line["entry"]] = _larger(spends.get(line["entry"]), line)
             done |= {line["entry"]} if kind == "released" else set()
+            mixed |= {line["entry"]} if line.get("anonymous") else set()
     counted = [s for s in spends.values() if s is not None]
     return Account(
-        name, cap, most, frozenset(marks), tuple(counted), len(spends) - len(done), len(spends) - len(counted)
+        name,
+        cap,
+        most,
+        frozenset(marks),
+        tuple(counted),
+        len(spends) - len(done),
+        len(spends) - len(counted) + len(mixed),
     )
 
 

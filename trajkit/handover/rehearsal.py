@@ -67,15 +67,26 @@ def rehearse(choice: Choice, source: Source, *, n: int) -> Rehearsed:
         *_figures(parts, out, origin),
         *by_adversaries(choice, parts.train, release, origin, roads, seed=ATTACK_SEED),
     )
-    lost = None if origin is None else _lost(parts.train, release, origin)
+    lost = None if origin is None else _lost(parts.train, release, origin[origin >= 0])
     return Rehearsed(release, parts, found, lost, utility(parts, out) if out is not None else dict.fromkeys(UTILITY))
 
 
 def _figures(parts: Fold, out: Trajectories | None, origin: np.ndarray | None) -> Iterator[Figure]:
     train, test = parts.train, parts.test
-    yield from _singled_out(train, out, origin)
-    yield from _linked(train, out, origin)
+    kept: Trajectories | None = out
+    if out is not None and origin is not None:  # made trajectories are marked: only the others are somebody's
+        kept, origin = _of_people(out, origin)
+    yield from _singled_out(train, kept, origin)
+    yield from _linked(train, kept, origin)
     yield from _inferred(train, test, out)
+
+
+def _of_people(out: Trajectories, origin: np.ndarray) -> tuple[Trajectories, np.ndarray | None]:
+    """What of ``out`` was made from somebody's trajectories, and its map; all of ``out`` and None where all of it was made."""
+    if (origin < 0).all():
+        return out, None
+    kept, pairs = Origin.of_rows(origin).of_people(out)
+    return kept, pairs.source
 
 
 def _singled_out(train: Trajectories, out: Trajectories | None, origin: np.ndarray | None) -> Iterator[Figure]:

@@ -23,7 +23,7 @@ from trajkit import datasets
 from trajkit.datasets import registry
 from trajkit.datasets.cache import content_hash, project_root
 from trajkit.errors import DataContractError, ParameterError, TrajkitError
-from trajkit.handover.budget import Asked, Spend
+from trajkit.handover.budget import Asked
 from trajkit.handover.choice import Choice
 from trajkit.handover.ledger import BudgetLedger, Ticket
 from trajkit.handover.left_out import left_out
@@ -36,6 +36,7 @@ from trajkit.handover.publishable import (
     published_guarantee,
     published_parameters,
     scrubbed,
+    spent_by,
 )
 from trajkit.methods import Method, number_for
 from trajkit.release import Release
@@ -105,7 +106,7 @@ def make_release(
     most = _bound(source.trajs, budget.most_trips)
     ticket = ledger.reserve(
         source.content, spend=choice.spend, method=choice.name, cap=Asked(budget.cap, budget.cap_delta, budget.cap_unit),
-        raise_cap=budget.raise_cap, most_trips=most, account=budget.account,
+        raise_cap=budget.raise_cap, most_trips=most, account=budget.account, anonymous=choice.keeps_true_ones,
     )  # fmt: skip
     at("reserved")
     try:
@@ -130,7 +131,7 @@ def _handed_over(
     guarantee = scrubbed(published_guarantee(release.guarantee, choice.spend), paths)
     check_places(release.trajectories, source.trajs, guarantee.kind)
     made = published(release.trajectories)
-    anonymous = choice.spend is None
+    anonymous = choice.keeps_true_ones
     facts = Facts(
         title=source.trajs.meta.dataset, purpose=purpose, method=choice.name, guarantee=guarantee, released=made,
         account=ticket.account,
@@ -139,13 +140,13 @@ def _handed_over(
             guarantee.k or 0, figures=figures or anonymous,
         ),
         trips_per_user=choice.protects_user_by,
-        parameters=published_parameters(choice.method.config, paths),
+        parameters=published_parameters(choice.method.config, paths), reserved=choice.spend,
     )  # fmt: skip
     part = _written(facts, folder, [*paths, source.content, source.trajs.fingerprint(), *map(str, seeds)])
     at("written")
     _into_place(part, folder)
     at("renamed")
-    spent = choice.spend and Spend(float(guarantee.epsilon or 0.0), float(guarantee.delta or 0.0), choice.spend.unit)
+    spent = choice.spend and spent_by(guarantee, choice.spend.unit)
     ledger.complete(ticket, spend=spent)
     at("released")
 
