@@ -19,7 +19,7 @@ from trajkit.trajectories import Trajectories
 GPS_M = 5.0
 NEXT_TRIP_S, NEXT_TRIP_M = 14 * 3600.0, 200.0  # from an evening to the next morning; where a car is left
 WAIT_MPS = 0.002  # where it is left says more than when
-MOST = 20_000_000
+MOST = 200_000_000
 ON_CENTRE_M = 0.01  # printed degrees come back to metres with less than a millimetre lost
 
 
