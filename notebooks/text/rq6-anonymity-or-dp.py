@@ -29,7 +29,7 @@ from IPython.display import Markdown, display
 
 from trajkit.attacks.adversaries import ADVERSARIES
 from trajkit.study import anonymity_text as text
-from trajkit.study.adversaries import adversary_panel, adversary_table, countermeasures
+from trajkit.study.adversaries import adversary_panel, adversary_table, countermeasures, untried
 from trajkit.study.costs import cost_table
 from trajkit.study.decisions import decisions
 from trajkit.study.results import StudyResults
@@ -137,7 +137,7 @@ display(adversaries.adversaries(found) if found["value"].notna().any() else NOTH
 for adversary in ADVERSARIES:
     panel = adversary_panel(found, adversary)
     if len(panel):
-        display(Markdown(f"**{adversary}**"), tidy(panel))
+        display(Markdown(f"**{adversary}**"), tidy(panel), Markdown(untried(found, adversary)))
 
 # %% [markdown]
 # **A countermeasure that does not work.** The training set as cells alone (no k), printed at the middle of the cell, at a random place of it, or at a junction in it.

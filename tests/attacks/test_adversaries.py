@@ -13,6 +13,7 @@ from trajkit.attacks import public_model
 from trajkit.attacks.adversaries import (
     ADVERSARIES,
     BACK,
+    BY_NAME,
     FIT_STREETS,
     HOME,
     HOMES,
@@ -70,6 +71,7 @@ def test_every_adversary_wins_on_trips_under_new_names(truth: Truth) -> None:
 def test_names_that_change_with_every_trip_are_linked_again(truth: Truth) -> None:
     named, linked = found(truth, "pseudonyms"), found(truth, "pseudonyms", names="trip")
     assert linked[NEXT].value == named[NEXT].value, "names are not looked at where ends are linked"
+    assert named[BY_NAME].value == 1 and linked[BY_NAME].value == 0
     assert linked[HOME].low > linked[HOME].guess  # type: ignore[operator]
     assert linked[HOME].value < named[HOME].value  # type: ignore[operator]
 

@@ -20,6 +20,7 @@ from trajkit.study.adversaries import (
     countermeasures,
     found_in,
     surely_named,
+    untried,
 )
 from trajkit.study.anonymity_text import adversaries_in_words
 from trajkit.study.results import StudyResults
@@ -68,8 +69,10 @@ def test_a_panel_says_what_was_found_or_why_not() -> None:
         row("a", OFF, 200.4, adversary=POINTS),
     )  # fmt: skip
     panel = adversary_panel(found, STREETS).set_index("release")
-    assert panel.loc["a", ROUTES] == "0.50 (0.45 to 0.55; guess 0.01)" and panel.loc["b", ROUTES] == ""
-    assert panel.loc["b", "not tried because"] == "nothing was released"
+    assert panel.loc["a", ROUTES] == "0.50 (0.45 to 0.55; guess 0.01)" and list(panel.index) == ["a"]
+    assert (
+        untried(found, STREETS) == "Nothing to start from in b (nothing was released)." and untried(found, POINTS) == ""
+    )
     assert adversary_panel(found, POINTS)[OFF].tolist() == ["200 (200 to 200; guess 0)"]
     assert not len(adversary_panel(found, "homes"))
 

@@ -39,7 +39,7 @@ STREETS, PARTS, HOMES, POINTS = "streets", "parts", "homes", "points"
 ADVERSARIES = (STREETS, PARTS, HOMES, POINTS)
 ROUTES, F1, PLACES, MATCHED = "whole routes rebuilt", "streets rebuilt (F1)", "named by places", "named by streets"
 FIT_PLACES, FIT_STREETS = "people who fit the places (median)", "people who fit the streets (median)"
-NEXT, RIGHT = "next trips found", "links that are right"
+NEXT, RIGHT, BY_NAME = "next trips found", "links that are right", "linked by their printed name"
 HOME, WORK = "homes found", "works found"
 OFF, BACK, NEAR = "mean error as released, m", "mean error once reconstructed, m", "points found within 100 m"
 TARGETS = 500
@@ -172,6 +172,7 @@ def _parts(
     if isinstance(found, NotPossible):
         yield from _none(PARTS, found.reason)
         return
+    yield Finding(PARTS, BY_NAME, found.by_name)
     yield _rate(PARTS, NEXT, found, "recall", found.guess_recall)
     if found.precision is not None:
         yield _rate(PARTS, RIGHT, found, "precision", found.guess_precision)

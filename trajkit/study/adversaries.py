@@ -86,17 +86,22 @@ def surely_named(table: pd.DataFrame) -> dict[str, tuple[str, float, float]]:
 
 
 def adversary_panel(table: pd.DataFrame, adversary: str) -> pd.DataFrame:
-    """What one adversary finds, releases as rows and measures as columns: "value (95 % from to; guess)"; why not where he finds nothing to try."""
-    part = table[table["adversary"] == adversary]
-    measures = [m for m in dict.fromkeys(part["measure"]) if m]
+    """What one adversary finds where he can be tried, releases as rows and measures as columns: "value (95 % from to; guess)"."""
+    part = table[(table["adversary"] == adversary) & (table["reason"] == "")]
+    measures = list(dict.fromkeys(part["measure"]))
     rows = []
     for _, own in part.groupby("cell", sort=False):
-        found = {r["measure"]: r for r in own.to_dict("records")}
-        row = {"release": own["release"].iloc[0], "promise": own["guarantee"].iloc[0]}
-        row |= {m: _told(found[m]) if m in found else "" for m in measures}
-        rows.append({**row, "not tried because": found.get("", {}).get("reason", "")})
-    out = pd.DataFrame(rows)
-    return out if not len(out) or out["not tried because"].any() else out.drop(columns="not tried because")
+        found = {r["measure"]: _told(r) for r in own.to_dict("records")}
+        about = {"release": own["release"].iloc[0], "promise": own["guarantee"].iloc[0]}
+        rows.append(about | {m: found.get(m, "") for m in measures})
+    return pd.DataFrame(rows)
+
+
+def untried(table: pd.DataFrame, adversary: str) -> str:
+    """Where one adversary has nothing to start from, and why, in a sentence; empty where he was tried on every release."""
+    part = table[(table["adversary"] == adversary) & (table["reason"] != "")]
+    said = [f"{', '.join(own['release'])} ({reason})" for reason, own in part.groupby("reason", sort=False)]
+    return f"Nothing to start from in {'; in '.join(said)}." if said else ""
 
 
 def countermeasures(study: StudyResults) -> pd.DataFrame:

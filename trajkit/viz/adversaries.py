@@ -19,7 +19,8 @@ SHOWN = {
 def adversaries(table: pd.DataFrame) -> Figure:
     """One panel a measure, one line a release (``table``: `study.adversaries.adversary_table`); right is worse for those in the data.
 
-    A bar is the 95 % interval, a grey tick what a guess finds; a line without a mark: this adversary has nothing to start from there.
+    A bar is the 95 % interval, a grey tick what a guess finds; a line without a mark: this adversary has nothing to start from there (no times,
+    places that are nobody's).
     Releases that promise nothing are drawn as crosses, on top.
     """
     releases = list(dict.fromkeys(table["release"]))
@@ -39,6 +40,9 @@ def adversaries(table: pd.DataFrame) -> Figure:
         ax.set_title(SHOWN[measure], fontsize=9)
         ax.set(xlim=(-0.05, 1.05), xticks=[0, 0.5, 1])
         ax.grid(axis="y", color=FAINT, lw=0.4)
+    bare = set(releases) - set(table.loc[table["value"].notna(), "release"])
+    for release in bare:
+        axes[0, 0].text(0.0, releases.index(release), "made: nobody's", fontsize=7, va="bottom", color=INK)
     axes[0, 0].set_yticks(range(len(releases)), releases, fontsize=8)
     axes[0, 0].set_ylim(len(releases) - 0.4, -0.6)
     handles = [
