@@ -107,14 +107,10 @@ def attack(
 
     ``targets``: how many trajectories are drawn for map matching and reconstruction.
     """
-    out = release.trajectories
-    origin = None if source is None or not (source >= 0).any() else Origin.of_rows(source)
-    if origin is not None and len(origin.released) < len(
-        out
-    ):  # made trajectories are marked as such, so he leaves them out
-        keep = np.flatnonzero(np.asarray(source) >= 0)
-        assert source is not None
-        return attack(truth, method, parameters, _part(release, keep), source[keep], seed=seed, targets=targets)
+    out, origin = release.trajectories, None if source is None else Origin.of_rows(source)
+    if origin is not None:
+        out, origin = origin.of_people(out)
+        release = Release(out, release.guarantee, release.report)
     about = (truth, method, parameters, release, origin)
     found: list[Finding] = []
     found += _streets(*about, seed=seed, targets=targets)
@@ -126,10 +122,6 @@ def attack(
     found += _homes(truth, out, origin, linked, evidence, seed=seed)
     found += _points(*about, seed=seed, targets=targets)
     return found
-
-
-def _part(release: Release, keep: np.ndarray) -> Release:
-    return Release(release.trajectories.take(keep), release.guarantee, release.report)
 
 
 def _none(adversary: str, reason: str) -> list[Finding]:
@@ -144,15 +136,15 @@ def _rate(adversary: str, measure: str, found: Any, name: str, guess: float | No
 def _streets(
     truth: Truth, method: str, parameters: Mapping[str, Any], release: Release, origin: Origin | None, *, seed: int, targets: int
 ) -> list[Finding]:  # fmt: skip
-    if origin is not None and truth.network is None:
-        return _none(STREETS, "no road map is known of this data set")
-    model = public_model(method, parameters, release)
-    own = any(name in model.settings for name in MatchSettings.model_fields)
-    found: MapMatching | NotPossible
     if origin is None:
         return _none(STREETS, "released trajectories were generated: none has a trip behind it to recover")
-    assert truth.network is not None
-    found = map_matching(
+    if truth.network is None:
+        return _none(STREETS, "no road map is known of this data set")
+    if not len(release.trajectories):
+        return _none(STREETS, "nothing was released")
+    model = public_model(method, parameters, release)
+    own = any(name in model.settings for name in MatchSettings.model_fields)
+    found: MapMatching | NotPossible = map_matching(
         truth.raw, truth.streets, release.trajectories, origin, truth.network, seed=seed, half_m=model.half_m,
         k=release.guarantee.k if release.guarantee.holds else None, matcher=None if own else truth.matcher, targets=targets, **model.settings,
     )  # fmt: skip
@@ -171,6 +163,9 @@ def _streets(
 def _parts(
     truth: Truth, out: Trajectories, origin: Origin | None, linked: dict[str, Any], *, seed: int
 ) -> Iterator[Finding]:
+    if origin is not None and len(out) and out.t is None:
+        yield from _none(PARTS, "the release has no times, so it is not known what follows what")
+        return
     found: SegmentLinking | NotPossible = segment_linking(truth.raw, out, origin, seed=seed, **linked)
     if isinstance(found, NotPossible):
         yield from _none(PARTS, found.reason)
