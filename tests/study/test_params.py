@@ -187,7 +187,7 @@ def test_tiny_cells_keep_their_ten_seeds_and_the_others_are_capped(profile: str,
 
 
 def test_smoke_is_small() -> None:
-    assert all(len(_cells(q, "smoke")) <= 7 for q in ("rq1", "rq2", "rq3", "rq4", "rq5", "rq6", "rq7"))
+    assert all(len(_cells(q, "smoke")) <= 6 for q in ("rq1", "rq2", "rq3", "rq4", "rq5", "rq6", "rq7"))
 
 
 @pytest.mark.parametrize("own", [{"n_release": 5}, {"evaluation": {"n_pairs": 5}}, {"seeds": 6}], ids=str)

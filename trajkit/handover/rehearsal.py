@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trajkit import metrics
+from trajkit import datasets, metrics
 from trajkit.anonymize.signatures import signatures
 from trajkit.anonymize.suppression import shares
 from trajkit.anonymize.tessellation import SquareCells
@@ -21,6 +21,8 @@ from trajkit.attacks.nearest_neighbour import nearest_advantage, nearest_linkage
 from trajkit.attacks.origin import Origin
 from trajkit.attacks.uniqueness import uniqueness
 from trajkit.handover.choice import Choice
+from trajkit.handover.figure import INFERENCE, LINKABILITY, SINGLING_OUT, Figure
+from trajkit.handover.knowing_more import by_adversaries
 from trajkit.handover.publishable import fresh_seed
 from trajkit.handover.release import Source, fitted
 from trajkit.methods import make_method, number_for
@@ -39,25 +41,6 @@ EMPTY = "nothing was released"
 RESOLVES = (
     300  # people held out that a rate of 1 % needs: none of 299 false is still compatible with it (Clopper-Pearson)
 )
-SINGLING_OUT, LINKABILITY, INFERENCE = "singling out", "linkability", "inference"
-BEFORE, AFTER = "before", "after"
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One measured risk, of one kind: ``before`` and ``after`` with their 95 % intervals, ``guess``: what no knowledge achieves.
-
-    None where there is nothing to attack, with the reason in ``note``.
-    """
-
-    kind: str
-    what: str
-    before: float | None
-    before_interval: tuple[float, float] | None
-    after: float | None
-    after_interval: tuple[float, float] | None
-    guess: float | None
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,7 +62,11 @@ def rehearse(choice: Choice, source: Source, *, n: int) -> Rehearsed:
     release = choice.method.release(number_for(choice.method, n), seed=fresh_seed())
     origin: np.ndarray | None = getattr(choice.method, "origin_", None)
     out = release.trajectories if len(release.trajectories) else None
-    found = tuple(_figures(parts, out, origin))
+    roads = datasets.roads_of(source.dataset, data=source.data)
+    found = (
+        *_figures(parts, out, origin),
+        *by_adversaries(choice, parts.train, release, origin, roads, seed=ATTACK_SEED),
+    )
     lost = None if origin is None else _lost(parts.train, release, origin[origin >= 0])
     return Rehearsed(release, parts, found, lost, utility(parts, out) if out is not None else dict.fromkeys(UTILITY))
 
