@@ -148,3 +148,13 @@ def test_noise_is_public() -> None:
     assert noise_model("planar_laplace", {"mean_m": 200.0}) == pytest.approx(100 * 3**0.5)
     made = PerturbedPoints(PlanarLaplaceConfig(mean_m=150.0))
     assert made.mechanism.mean_m == pytest.approx(150)
+
+
+def test_an_escalation_is_attacked_as_what_it_keeps(truth: Truth) -> None:
+    kept = {"k": 3, "minutes": [120]}
+    made = {"tolerance": 0.0, "cells_m": [500.0], "coarsest_useful_m": 1000.0, "coarsest_useful_minutes": 120}
+    rows = found(truth, "escalation", **kept, **made, n_made=30)
+    alone = found(truth, "k_anonymity", **kept, cells_m=[1000.0], suppress="segments", suppression_budget=1.0)
+    assert rows == alone and rows[PLACES].value is not None and rows[NEXT].value is not None
+    every = found(truth, "escalation", **{**kept, "k": 61}, **made, n_made=30)  # of 60 people nothing can be kept
+    assert set(every) == set(ADVERSARIES) and all(row.value is None and row.reason for row in every.values())

@@ -17,7 +17,7 @@ from trajkit.release import HIDDEN, Release
 
 BY_MADE = "everybody's records, as far as made trajectories tell of them"
 SHARES = ("trajectories", "users", "points")
-DECIDED = "whether trajectories were made at all was decided from the data, and neither promise covers that"
+DECIDED = "whether trajectories were made at all was decided from the data, and no promise covers that"
 NOT_DP = "the whole is not differentially private: trajectories made from true ones are k-anonymous and no more"
 MARKED = (
     f"made trajectories are marked (their ids begin with {MADE}) and are nobody's; k counts persons with kept trajectories of their own, and "

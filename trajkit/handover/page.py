@@ -232,5 +232,5 @@ def _remains(f: Facts) -> list[str]:
         *([made] if f.part else []),
         "whoever knows a person's way sees whether a trajectory like it is in the file, and that it is missing if it is not",
         "all k may share a sensitive place (a clinic, say): then the place is known although the person is not",
-        "no epsilon exists for this release, and no bound for an adversary who knows more than is assumed here",
+        f"no epsilon exists for {'the whole of ' if f.part else ''}this release, and no bound for an adversary who knows more than is assumed here",
     ]
