@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from toys import walks
 
+from trajkit.datasets.city import simulate
 from trajkit.errors import ParameterError
 from trajkit.methods import make_method
 
@@ -35,3 +38,17 @@ def test_points_move_by_what_was_asked_for() -> None:
     assert not g.holds and g.unit == "point" and "per metre" in (g.reason or "")
     with pytest.raises(ParameterError, match="mean_m"):
         make_method("planar_laplace", mean_m=0.0)
+
+
+def test_pieces_end_after_so_many_seconds_and_are_the_whole_trip() -> None:
+    city = simulate(people=10, days=2, seed=1).trajectories
+    method = make_method("pseudonyms", names="trip", cut_s=120.0).fit(city, seed=0)
+    out = method.release(None, seed=2).trajectories
+    source = method.origin_  # type: ignore[attr-defined]
+    assert out.t is not None and city.t is not None and out.n_points == city.n_points and len(out) > len(city)
+    assert (out.t[out.ends] - out.t[out.starts] < 120_000).all()
+    order = np.lexsort([out.t[out.starts], source])
+    again = out.take(order)
+    assert np.array_equal(again.lonlat, city.lonlat) and np.array_equal(np.unique(source), np.arange(len(city)))
+    with pytest.raises(ParameterError, match="no times"):
+        make_method("pseudonyms", cut_s=120.0).fit(replace(city, t=None), seed=0)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trajkit.anonymize.unprotected import PerturbedPoints, PlanarLaplaceConfig, Pseudonyms, PseudonymsConfig
-from trajkit.attacks import public_model
+from trajkit.attacks import public_model, segment_linking
 from trajkit.attacks.adversaries import (
     ADVERSARIES,
     BACK,
@@ -74,6 +74,20 @@ def test_names_that_change_with_every_trip_are_linked_again(truth: Truth) -> Non
     assert named[BY_NAME].value == 1 and linked[BY_NAME].value == 0
     assert linked[HOME].low > linked[HOME].guess  # type: ignore[operator]
     assert linked[HOME].value < named[HOME].value  # type: ignore[operator]
+
+
+def test_pieces_of_a_trip_are_joined_again(truth: Truth) -> None:
+    rows = found(truth, "pseudonyms", names="trip", cut_s=300.0)
+    assert rows[NEXT].low > 0.9 > rows[NEXT].guess and rows[RIGHT].low > rows[RIGHT].guess  # type: ignore[operator]
+    assert rows[ROUTES].value < 0.5, "no single piece is the whole route"  # type: ignore[operator]
+
+
+def test_too_many_pairs_are_a_reason_and_no_end(truth: Truth, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment_linking, "MOST_PAIRS", 3)
+    rows = found(truth, "pseudonyms", names="trip")
+    assert (
+        "pairs of parts" in rows[PARTS].reason and rows[ROUTES].value is not None and "no names" in rows[HOMES].reason
+    )
 
 
 def test_noise_on_every_point_is_averaged_away(truth: Truth) -> None:

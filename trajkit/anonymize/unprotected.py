@@ -15,6 +15,7 @@ from trajkit import seeds
 from trajkit.anonymize.anonymizer import all_of_them
 from trajkit.anonymize.pseudonyms import fresh
 from trajkit.baselines import public_meta
+from trajkit.errors import ParameterError
 from trajkit.methods import MethodConfig, fitted_attribute
 from trajkit.privacy.guarantee import Guarantee, no_guarantee
 from trajkit.privacy.planar_laplace import PlanarLaplace
@@ -23,9 +24,13 @@ from trajkit.trajectories import Trajectories
 
 
 class PseudonymsConfig(MethodConfig):
-    """``names``: one pseudonym for all trips of a "user", drawn afresh for each release, or another for every "trip"."""
+    """``names``: one pseudonym for all trips of a "user", drawn afresh for each release, or another for every "trip".
+
+    ``cut_s``: every trip is cut into pieces of so many seconds, each a trip of its own; None: whole.
+    """
 
     names: Literal["user", "trip"] = "user"
+    cut_s: float | None = Field(None, gt=0, allow_inf_nan=False)
 
 
 class PlanarLaplaceConfig(PseudonymsConfig):
@@ -45,16 +50,19 @@ class Pseudonyms:
         self.config = config
 
     def fit(self, train: Trajectories, *, seed: int) -> Self:
-        """Keep the training set. Raises DataContractError where it breaks the contract."""
-        self.train_ = train.check()
+        """Keep the training set. Raises DataContractError where it breaks the contract, ParameterError for ``cut_s`` without times."""
+        self.train_, self.trip_ = train.check(), np.arange(len(train))
+        if self.config.cut_s is not None:
+            self.train_, self.trip_ = _pieces(train, self.config.cut_s)
         return self
 
     def release(self, n: int | None, *, seed: int) -> Release:
         """Return every trip (``n`` must be None, else ParameterError)."""
         all_of_them(n)
         train: Trajectories = fitted_attribute(self, "train_")
-        self.origin_ = seeds.rng(seed, "sampling", "order").permutation(len(train))
-        out = self._changed(train.take(self.origin_), seed)
+        order = seeds.rng(seed, "sampling", "order").permutation(len(train))
+        self.origin_ = self.trip_[order]
+        out = self._changed(train.take(order), seed)
         names = fresh(out.user if self.config.names == "user" else np.arange(len(out)), seed)
         user_ids, user = np.unique(names, return_inverse=True)
         ids = np.array([f"r{i}" for i in range(len(out))], dtype=str)
@@ -66,6 +74,19 @@ class Pseudonyms:
 
     def _guarantee(self, out: Trajectories) -> Guarantee:
         return no_guarantee("publishes real trips; a name in place of a person is no anonymity")
+
+
+def _pieces(trajs: Trajectories, seconds: float) -> tuple[Trajectories, np.ndarray]:
+    """Pieces of ``seconds`` since the begin of each trip, and int64 [p] the trip of each. Their ids are not those of trips, and are replaced."""
+    if trajs.t is None:
+        raise ParameterError(f"{trajs.meta.dataset} has no times, so trips cannot be cut by cut_s: leave it out")
+    trip = trajs.traj_of_point
+    piece = np.floor((trajs.t - np.repeat(trajs.t[trajs.starts], trajs.lengths)) / (1000 * seconds)).astype(np.int64)
+    begin = np.flatnonzero(np.append(True, (np.diff(trip) != 0) | (np.diff(piece) != 0))[: len(trip)])
+    of = trip[begin]
+    ids = np.arange(len(of)).astype(str)
+    offsets = np.append(begin, len(trip)).astype(np.int64)
+    return replace(trajs, offsets=offsets, user=trajs.user[of], traj_ids=ids), of
 
 
 class PerturbedPoints(Pseudonyms):

@@ -31,6 +31,7 @@ from trajkit.attacks.segment_linking import Links, SegmentLinking, groups_of, li
 from trajkit.attacks.street_sequences import Streets
 from trajkit.datasets.city import simulate
 from trajkit.datasets.city_routes import city_settings, known_to_city, true_streets
+from trajkit.errors import ParameterError
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
 from trajkit.trajectories import Trajectories
@@ -116,8 +117,11 @@ def attack(
     found += _streets(*about, seed=seed, targets=targets)
     model = link_model(method, parameters, release)
     timed = origin is not None and out.t is not None and len(out) > 0
-    links = link_parts(out, seed=seed, **model) if timed else None
-    found += _parts(truth, out, origin, links, model, seed=seed)
+    try:
+        links = link_parts(out, seed=seed, **model) if timed else None
+        found += _parts(truth, out, origin, links, model, seed=seed)
+    except ParameterError as error:  # cells and bins so wide that nearly every part may go on as nearly every other
+        links, found = None, [*found, *_none(PARTS, str(error))]
     evidence = (
         "ends" if parameters.get("of") == "clock" else "stays"
     )  # days are not released, so no two trips follow each other

@@ -18,6 +18,7 @@ from trajkit.trajectories import Trajectories
 
 GPS_M = 5.0
 NEXT_TRIP_S, NEXT_TRIP_M = 14 * 3600.0, 200.0  # from an evening to the next morning; where a car is left
+NEXT_PART_S, NEXT_PART_M = 1800.0, 500.0
 WAIT_MPS = 0.002  # where it is left says more than when
 MOST = 200_000_000
 ON_CENTRE_M = 0.01  # printed degrees come back to metres with less than a millimetre lost
@@ -61,8 +62,15 @@ def public_model(method: str, parameters: Mapping[str, Any], release: Release) -
     if method == "planar_laplace":
         off = noise_model(method, parameters)
         about = {"sigma_m": off, "radius_m": 3 * off, "beta_m": off, "about_m": 4 * off}
-        return PublicModel(about, None)
-    return PublicModel({}, None)
+        return PublicModel({"whole": not _cut(parameters), **about}, None)
+    return PublicModel({"whole": not _cut(parameters)}, None)
+
+
+def _cut(parameters: Mapping[str, Any]) -> bool:
+    """Whether the parameters tell that trips were released in parts."""
+    return parameters.get("suppress") == "segments" or any(
+        parameters.get(name) is not None for name in ("gap_s", "cut_s")
+    )
 
 
 def noise_model(method: str, parameters: Mapping[str, Any]) -> float:
@@ -75,7 +83,8 @@ def noise_model(method: str, parameters: Mapping[str, Any]) -> float:
 def link_model(method: str, parameters: Mapping[str, Any], release: Release) -> dict[str, Any]:
     """Settings of `segment_linking` for such a release: how near the next part begins, and by how much time bins blur what comes first.
 
-    Next trips are looked for until `NEXT_TRIP_S` after the end of one, halved where more than `MOST` pairs would have to be looked at.
+    Where trips were cut, parts of one trip are looked for: soon after each other. Else the next trip of a person is, until `NEXT_TRIP_S` after
+    the end of one, where it ended. Times are halved while more than `MOST` pairs would have to be looked at.
     """
     model, out = public_model(method, parameters, release), release.trajectories
     side = model.settings.get("cells_m") or (
@@ -84,12 +93,13 @@ def link_model(method: str, parameters: Mapping[str, Any], release: Release) -> 
     near = side or model.settings.get("about_m", 0.0) / 2
     minutes = (release.report.get("setting") or parameters).get("minutes") if side else None
     blur = 60.0 * (minutes or 0)
-    gap = max(NEXT_TRIP_S, 2 * blur)
+    gap, wait, least = (NEXT_PART_S, 1.0, NEXT_PART_M) if _cut(parameters) else (NEXT_TRIP_S, WAIT_MPS, NEXT_TRIP_M)
+    gap = max(gap, 2 * blur)
     if out.t is not None and len(out):
         begin, end = np.sort(out.t[out.starts]), out.t[out.ends]
-        while gap > NEXT_TRIP_S / 64 and _pairs(begin, end, gap) > MOST:
+        while gap > NEXT_PART_S / 2 and _pairs(begin, end, gap) > MOST:
             gap /= 2
-    return {"near_m": max(1.5 * near, NEXT_TRIP_M), "overlap_s": blur, "gap_s": gap, "wait_mps": WAIT_MPS}
+    return {"near_m": max(1.5 * near, least), "overlap_s": blur, "gap_s": gap, "wait_mps": wait}
 
 
 def _pairs(begin: np.ndarray, end: np.ndarray, gap_s: float) -> int:
