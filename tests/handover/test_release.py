@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +79,9 @@ def test_out_holds_no_raw_point_id_seed_hash_count_or_path(
     assert sorted(p.name for p in out.iterdir()) == sorted(FILES)
     n_public = 150 if METHODS[method].get("epsilon") else None
     _no_text(out, raw, table, n_public)
+    if n_public:  # the accountant's own figure is a little smaller, and the number of records follows from its digits
+        g = Guarantee.read(out / "guarantee.json")
+        assert {g.epsilon, *(part.epsilon for part in g.parts)} == {METHODS[method]["epsilon"]}
     _no_value(out, raw)
 
 
@@ -205,6 +210,12 @@ def owner_free() -> Trajectories:
     return walks(20, 8, 0)
 
 
+def test_ids_of_the_owner_that_look_like_an_anonymizer_s_are_taken_off() -> None:
+    raw = owner_free()
+    named = replace(raw, traj_ids=np.array([f"citizen-{i}" for i in range(len(raw))]))
+    assert published(named).traj_ids[0] == "r0"
+
+
 def test_third_release_beyond_the_cap_is_refused_with_the_sum(table: Path, tmp_path: Path) -> None:
     handed(table, tmp_path / "a", cap=2.0)
     handed(table, tmp_path / "b", cap=2.0)
@@ -255,6 +266,7 @@ def test_parameters_from_a_file_and_by_name_must_agree(tmp_path: Path) -> None:
     assert parameters_of(file, epsilon=2.0, k=None) == {"epsilon": 2.0, "cells": 6}
     with pytest.raises(ParameterError, match="leave one of the two out"):
         parameters_of(file, epsilon=1.0)
+    assert math.isnan(parameters_of(None, epsilon=math.nan)["epsilon"])  # which the method refuses
 
 
 def test_a_folder_that_is_filled_meanwhile_is_left_alone(table: Path, tmp_path: Path) -> None:
