@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import owners_table as owner
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
@@ -233,6 +234,70 @@ def test_other_settings_of_the_same_file_are_on_the_same_account(table: Path, tm
         handed(longer, tmp_path / "c", cap=2.0)
 
 
+@pytest.mark.parametrize("form", ["rows", "columns", "parquet", "gz", "part"])
+def test_a_copy_of_the_data_goes_on_with_its_budget(form: str, table: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(table.parent / "owners.csv")
+    handed(table, tmp_path / "a", cap=1.0)
+    name = {"parquet": "c.parquet", "gz": "c.csv.gz"}.get(form, "c.csv")
+    if form == "parquet":
+        frame.to_parquet(tmp_path / name)
+    else:
+        {
+            "rows": frame.sample(frac=1, random_state=1), "columns": frame[frame.columns[::-1]], "gz": frame, "part": frame[13 * 3 :]
+        }[form].to_csv(tmp_path / name, index=False)  # fmt: skip
+    copy = tmp_path / "copy.yaml"
+    copy.write_text(table.read_text().replace("owners.csv", name))
+    says = "does not know this data" if form == "part" else "would be passed"
+    with pytest.raises((ParameterError, PrivacyAccountingError), match=says):
+        handed(copy, tmp_path / "b", cap=1.0)
+
+
+def test_a_ledger_elsewhere_is_no_fresh_start(tmp_path: Path) -> None:
+    source = Source.load(None, str(owner.written(tmp_path / "premises", people=6)))
+    make_release(chosen("flat", {}), source, tmp_path / "a", Budget(cap=1.0), n=5)
+    with pytest.raises(ParameterError, match="leave LEDGER="):
+        make_release(chosen("flat", {}), source, tmp_path / "b", Budget(folder=tmp_path / "other", cap=1.0), n=5)
+
+
+def test_a_bound_of_an_earlier_release_is_checked_of_data_cut_otherwise(table: Path, tmp_path: Path) -> None:
+    handed(table, tmp_path / "a")
+    cut = table.with_name("gaps.yaml")
+    cut.write_text(table.read_text() + "cut: {gap_s: 1}\n")
+    budget = Budget(folder=tmp_path / "ledger")
+    with pytest.raises(ParameterError, match="MOST_TRIPS=3"):
+        make_release(chosen("flat", {}), Source.load(None, str(cut)), tmp_path / "b", budget, n=5)
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "mount", "file", "nowhere", "in the ledger"])
+def test_an_out_that_cannot_be_put_in_place_costs_nothing(
+    kind: str, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "dangling").symlink_to(tmp_path / "gone")
+    out = {"file": tmp_path / "file" / "out", "nowhere": Path("/proc/out"), "in the ledger": tmp_path / "l" / "out"}
+    if kind == "mount":
+        monkeypatch.setattr(Path, "is_mount", lambda self: self.name == "mount")
+    budget = Budget(folder=tmp_path / "l", cap=2.0)
+    with pytest.raises(ParameterError, match="OUT"):
+        make_release(chosen("flat", {}), Source.load(None, str(table)), out.get(kind, tmp_path / kind), budget)
+    assert not (tmp_path / "l").exists()
+
+
+@pytest.mark.parametrize("inside", ["OUT", "LEDGER"])
+def test_nothing_is_written_into_a_folder_of_data(inside: str, table: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "a.csv").write_bytes((table.parent / "owners.csv").read_bytes())
+    yaml = tmp_path / "data.yaml"
+    yaml.write_text(table.read_text().replace("file: owners.csv", "file: data\npattern: '*.csv'"))
+    out, ledger = (folder / "x", tmp_path / "l") if inside == "OUT" else (tmp_path / "x", folder / "l")
+    with pytest.raises(ParameterError, match=f"{inside}=.*inside the data"):
+        make_release(chosen("flat", {}), Source.load(None, str(yaml)), out, Budget(folder=ledger, cap=2.0))
+    assert sorted(p.name for p in folder.iterdir()) == ["a.csv"]
+
+
 def test_a_folder_that_is_not_empty_or_holds_the_ledger_is_refused(table: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "notes.txt").write_text("mine")
@@ -340,6 +405,19 @@ def test_killed_half_way_there_is_a_whole_release_or_none_and_the_entry_counts(
     make_release(chosen("flat", {"epsilon": 1.0}), source, out, Budget(folder=folder), n=20)
     assert sorted(p.name for p in tmp_path.iterdir() if p.name not in ("cache",)) == ["ledger", "out"]
     assert BudgetLedger(folder).state(source.content).sums()["trajectory"].epsilon == 2.0
+
+
+@pytest.mark.parametrize(
+    "stop", [KeyboardInterrupt(), OSError(28, "No space left on device"), OSError(27, "File too large")]
+)
+def test_whatever_stops_a_release_says_that_its_entry_counts(stop: BaseException, table: Path, tmp_path: Path) -> None:
+    def at(stage: str) -> None:
+        if stage == "drawn":
+            raise stop
+
+    with pytest.raises(ParameterError, match="entered for this release count all the same"):
+        handed(table, tmp_path / "out", at=at)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_release_that_fails_after_its_entry_says_that_it_counts(table: Path, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def record(choice: Choice, source: Source, *, purpose: str, n: int = 1000, ledge
     found = rehearse(choice, source, n=n)
     guarantee = published_guarantee(found.release.guarantee, choice.spend)
     where = ledger_folder(source, ledger)
-    account = BudgetLedger(where).state(source.content) if where.is_dir() else None
+    account = BudgetLedger(where).state(source.marks) if where.is_dir() else None
     report = _record(choice, source, found, guarantee, account, purpose)
     parameters = json.dumps(choice.method.config.model_dump(mode="json"), sort_keys=True)
     folder = folder_of(source) / f"dpia-{choice.name}-{hashlib.sha256(parameters.encode()).hexdigest()[:8]}"

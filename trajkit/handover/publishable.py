@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel
@@ -68,7 +69,7 @@ def published_guarantee(g: Guarantee, spend: Spend | None) -> Guarantee:
     words = (
         f"DP-SGD with Poisson sampling, clipped gradients and Gaussian noise; {WITHHELD}" if trained else g.mechanism
     )
-    cost = {"epsilon": spend.epsilon, "delta": spend.delta}
+    cost: dict[str, Any] = {"epsilon": spend.epsilon, "delta": spend.delta}
     parts = tuple(
         replace(p, mechanism=str(words), details={k: v for k, v in p.details.items() if k in SAFE_DETAILS}, **cost)
         for p in g.parts
