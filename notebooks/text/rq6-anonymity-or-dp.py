@@ -27,7 +27,9 @@ study_dir = ""
 # %%
 from IPython.display import Markdown, display
 
+from trajkit.attacks.adversaries import ADVERSARIES
 from trajkit.study import anonymity_text as text
+from trajkit.study.adversaries import adversary_panel, adversary_table, countermeasures
 from trajkit.study.costs import cost_table
 from trajkit.study.decisions import decisions
 from trajkit.study.results import StudyResults
@@ -35,7 +37,7 @@ from trajkit.study.risk import risk_table
 from trajkit.study.tables import metric_table, tidy
 from trajkit.study.text import limits, setting
 from trajkit.study.two_releases import two_releases
-from trajkit.viz import frontier, plots
+from trajkit.viz import adversaries, frontier, plots
 
 study = StudyResults(study_dir)
 NOTHING = Markdown("Not shown: no run is complete, the data set is private, or it lacks what is needed (times, people who come back).")
@@ -114,6 +116,38 @@ risk = risk_table(study)
 tidy(risk.drop(columns=["cell", "kind"])) if len(risk) else NOTHING
 
 # %% [markdown]
+# ### Adversaries with a street map, and with time
+#
+# Four known points are not all that somebody may have. He knows the method, its parameters, the printed setting and the street map, and tries
+#
+# - **streets**: to rebuild what was driven (map matching), and to tell by it whom the released trajectory may be of. *Named by places* counts everybody who
+#   fits the released places, *named by streets* those of them whose streets agree with the rebuilt ones as well;
+# - **parts**: which trip (or part of one) goes on as which other one of the same person, where ends and beginnings lie near each other;
+# - **homes**: where people spend nights and working hours, in trips that share a name or were linked; found means within 200 m;
+# - **points**: where somebody really was, from points that were moved at random.
+#
+# Real trips under new names and noise on every point are there for comparison: they are published often and promise nothing. Where nobody
+# knows the streets or homes (any data but the simulated city), the truth is what the same attack makes of the raw data, and what promises nothing reaches it by construction.
+
+# %%
+found = adversary_table(study)
+display(adversaries.adversaries(found) if found["value"].notna().any() else NOTHING)
+
+# %%
+for adversary in ADVERSARIES:
+    panel = adversary_panel(found, adversary)
+    if len(panel):
+        display(Markdown(f"**{adversary}**"), tidy(panel))
+
+# %% [markdown]
+# **A countermeasure that does not work.** The training set as cells alone (no k), printed at the middle of the cell, at a random place of it, or at a junction in it.
+# An adversary who takes the printed place for where somebody was is misled; one who knows the cells, which are public, puts it back and loses nothing. Larger cells help.
+
+# %%
+tried = countermeasures(study)
+tidy(tried) if len(tried) else NOTHING
+
+# %% [markdown]
 # ### Two releases of the same people
 #
 # The training set cut at its median start, each half k-anonymous by itself (k = 5, squares of 2 km, no times). The adversary knows some
@@ -180,7 +214,8 @@ tidy(metric_table())
 # %% [markdown]
 # ## Limits
 #
-# - An attack that finds nothing proves nothing: this adversary knows four points and takes the nearest path. Shadow models see more.
+# - An attack that finds nothing proves nothing: these adversaries are some of many. Shadow models see more (question 4).
+# - Map matching counts who fits by everybody's true trips, as an adversary would who has them all; places alone, without times.
 # - DP here protects single trajectories, anonymity counts users: a person with many trips is protected less by the former than its epsilon says.
 # - People of the simulated city repeat their trips every day, which makes classes large; people who travel less regularly are suppressed more.
 

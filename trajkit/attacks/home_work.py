@@ -101,6 +101,9 @@ def home_work(
     if origin is None:
         return NotPossible(NAME, "released trajectories were generated: they are nobody's")
     origin.check(len(released), len(raw))
+    if group is not None:
+        group = np.delete(_labels(np.asarray(group), len(released)), origin.made)
+    released, origin = origin.of_people(released)
     if not len(released):
         return NotPossible(NAME, "nothing was released")
     if released.t is None:
@@ -110,7 +113,7 @@ def home_work(
             NAME,
             "the release has no names: every trajectory has one of its own; give groups (segment_linking.groups_of)",
         )
-    label = _labels(released.user if group is None else np.asarray(group), len(released))
+    label = _labels(released.user if group is None else group, len(released))
     places = infer(released, group=label, **settings)
     mine = _groups_of_people(raw, origin, label, truth)
     found = tuple(

@@ -125,6 +125,8 @@ def map_matching(
     if not len(released):
         return NotPossible(NAME, "nothing was released")
     origin.check(len(released), len(raw))
+    if not len(origin.source):
+        return NotPossible(NAME, "all released trajectories were generated: none has a trip behind it to recover")
     true.check(len(raw), len(network), "true")
     if len(raw) < 2:
         raise ParameterError("map_matching: a guess needs another trip: give at least two raw trajectories")

@@ -126,7 +126,7 @@ def nearest_linkage(
     Raises ParameterError for settings out of range, an origin that does not fit, an empty release, or times on one side only.
     """
     chosen = checked(NearestSettings, settings, where="nearest_linkage")
-    origin.check(len(released), len(raw))
+    released, origin = origin.check(len(released), len(raw)).of_people(released)
     person = raw.user if chosen.target == "user" else np.arange(len(raw))
     names, label = np.unique(person, return_inverse=True)
     held = _Held.draw(raw, known or raw, label, len(names), chosen, seed, "nearest")

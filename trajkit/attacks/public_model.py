@@ -12,9 +12,14 @@ import numpy as np
 
 from trajkit.anonymize.cloaking import CloakingConfig
 from trajkit.anonymize.tessellation import EARTH_M2
+from trajkit.privacy.planar_laplace import PlanarLaplace
 from trajkit.release import Release
 from trajkit.trajectories import Trajectories
 
+GPS_M = 5.0
+NEXT_TRIP_S, NEXT_TRIP_M = 14 * 3600.0, 200.0  # from an evening to the next morning; where a car is left
+WAIT_MPS = 0.002  # where it is left says more than when
+MOST = 20_000_000
 ON_CENTRE_M = 0.01  # printed degrees come back to metres with less than a millimetre lost
 
 
@@ -50,7 +55,43 @@ def public_model(method: str, parameters: Mapping[str, Any], release: Release) -
         off = max(float(parameters["delta_m"]), float(parameters["max_radius_m"]))
         about = {"sigma_m": off / 4, "radius_m": off / 2, "beta_m": off / 4, "about_m": off}
         return PublicModel({"whole": False, **about}, None)
+    if method == "planar_laplace":
+        off = noise_model(method, parameters)
+        about = {"sigma_m": off, "radius_m": 3 * off, "beta_m": off, "about_m": 4 * off}
+        return PublicModel(about, None)
     return PublicModel({}, None)
+
+
+def noise_model(method: str, parameters: Mapping[str, Any]) -> float:
+    """Standard deviation along one axis, metres, of the noise of each point: public for planar Laplace, that of a GPS fix for the rest."""
+    if method == "planar_laplace":
+        return PlanarLaplace(2 / float(parameters["mean_m"])).variance_m2 ** 0.5
+    return GPS_M
+
+
+def link_model(method: str, parameters: Mapping[str, Any], release: Release) -> dict[str, Any]:
+    """Settings of `segment_linking` for such a release: how near the next part begins, and by how much time bins blur what comes first.
+
+    Next trips are looked for until `NEXT_TRIP_S` after the end of one, halved where more than `MOST` pairs would have to be looked at.
+    """
+    model, out = public_model(method, parameters, release), release.trajectories
+    side = model.settings.get("cells_m") or (
+        0.0 if model.half_m is None or not len(out) else 2 * float(np.median(model.half_m))
+    )
+    near = side or model.settings.get("about_m", 0.0) / 2
+    minutes = (release.report.get("setting") or parameters).get("minutes") if side else None
+    blur = 60.0 * (minutes or 0)
+    gap = max(NEXT_TRIP_S, 2 * blur)
+    if out.t is not None and len(out):
+        begin, end = np.sort(out.t[out.starts]), out.t[out.ends]
+        while gap > NEXT_TRIP_S / 64 and _pairs(begin, end, gap) > MOST:
+            gap /= 2
+    return {"near_m": max(1.5 * near, NEXT_TRIP_M), "overlap_s": blur, "gap_s": gap, "wait_mps": WAIT_MPS}
+
+
+def _pairs(begin: np.ndarray, end: np.ndarray, gap_s: float) -> int:
+    last = np.searchsorted(begin, end + int(gap_s * 1000), side="right")
+    return int((last - np.searchsorted(begin, end)).sum())
 
 
 def cloak_sides(released: Trajectories, sides: list[float]) -> np.ndarray:

@@ -103,7 +103,9 @@ def reconstruction(
         return NotPossible(NAME, "released trajectories were generated: there are no true points to come back to")
     if not len(released):
         return NotPossible(NAME, "nothing was released")
-    origin.check(len(released), len(raw))
+    released, origin = origin.check(len(released), len(raw)).of_people(released)
+    if not len(released):
+        return NotPossible(NAME, "all released trajectories were generated: there are no true points to come back to")
     pairs = np.arange(len(origin.released))
     if chosen.targets is not None and chosen.targets < len(pairs):
         pairs = np.sort(seeds.rng(seed, "attack", NAME, "targets").choice(len(pairs), chosen.targets, replace=False))

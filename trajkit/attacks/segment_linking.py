@@ -37,6 +37,8 @@ class LinkingSettings(MethodConfig):
 
     gap_s       longest time from an end to a beginning; ``overlap_s``: how much earlier than the end a beginning may lie (time bins)
     near_m      farthest that they lie apart at the same moment; ``speed_mps`` adds so much for each second between them
+    wait_mps    how a second between them weighs against a metre when the nearest pairs are joined first: 1 for parts of one trip, little for trips
+                that begin where the last one ended
     space_only  times are not used: any end and any beginning within ``near_m``
     """
 
@@ -44,6 +46,7 @@ class LinkingSettings(MethodConfig):
     overlap_s: float = Field(0.0, ge=0, allow_inf_nan=False)
     near_m: float = Field(300.0, gt=0, allow_inf_nan=False)
     speed_mps: float = Field(0.0, ge=0, allow_inf_nan=False)
+    wait_mps: float = Field(1.0, ge=0, allow_inf_nan=False)
     space_only: bool = False
     level: float = Field(0.95, gt=0, lt=1)
 
@@ -103,7 +106,7 @@ def segment_linking(
     chosen = checked(LinkingSettings, settings, where=NAME.replace(" ", "_"))
     if origin is None:
         return NotPossible(NAME, "released trajectories were generated: no two of them are of one person")
-    origin.check(len(released), len(raw))
+    released, origin = origin.check(len(released), len(raw)).of_people(released)
     if len(origin.released) != len(released):
         raise ParameterError("segment_linking: origin gives several sources for one released trajectory: give one each")
     if released.t is None and not chosen.space_only:
@@ -149,7 +152,18 @@ def link_parts(released: Trajectories, *, seed: int, **settings: Any) -> Links:
     ends, begins = released.xy[released.ends], released.xy[released.starts]
     t = np.zeros(released.n_points, dtype=np.int64) if chosen.space_only else released.t
     assert t is not None
-    about = (order, low, high, ends, begins, t[released.ends], t[released.starts], chosen.near_m, chosen.speed_mps)
+    about = (
+        order,
+        low,
+        high,
+        ends,
+        begins,
+        t[released.ends],
+        t[released.starts],
+        chosen.near_m,
+        chosen.speed_mps,
+        chosen.wait_mps,
+    )
     none = np.zeros(0, dtype=np.int64)
     count = _pairs(*about, none, none, np.zeros(0))
     if count > MOST_PAIRS:
@@ -201,7 +215,7 @@ def _chain(group: np.ndarray, person: np.ndarray) -> float:
 
 @njit(cache=True)
 def _pairs(
-    order, low, high, ends, begins, end_t, begin_t, near, speed, first, second, apart
+    order, low, high, ends, begins, end_t, begin_t, near, speed, weight, first, second, apart
 ):  # pragma: no cover - compiled
     """Count the pairs near enough, and write them where there is room."""
     n = 0
@@ -214,7 +228,7 @@ def _pairs(
             d = np.hypot(begins[j, 0] - ends[i, 0], begins[j, 1] - ends[i, 1])
             if d <= near + speed * wait:
                 if n < len(first):
-                    first[n], second[n], apart[n] = i, j, d + max(speed, 1.0) * wait
+                    first[n], second[n], apart[n] = i, j, d + weight * wait
                 n += 1
     return n
 

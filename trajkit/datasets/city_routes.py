@@ -5,6 +5,8 @@ Routes are drawn before anything else that is random about a trip, so they can b
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -26,12 +28,11 @@ def true_streets(trajs: Trajectories) -> tuple[np.ndarray, np.ndarray]:
     ``trajs`` is what `city.simulate` or the data set "city" gave, or trips taken from it, not left off the roads. The end is where the last
     fix lies, up to the noise of the fixes. Raises DataContractError for trajectories that are not of the simulated city.
     """
-    step = next((s for s in trajs.meta.steps if s["step"] == "simulate"), None)
-    if trajs.meta.dataset != "city" or step is None or any(s["step"] == "leave_roads" for s in trajs.meta.steps):
+    if not known_to_city(trajs):
         raise DataContractError(
             f"{trajs.meta.dataset} is not the simulated city with all its people on the roads: only there are the streets known"
         )
-    people, days, seed = (int(step["settings"][name]) for name in ("people", "days", "seed"))
+    people, days, seed = (int(city_settings(trajs)[name]) for name in ("people", "days", "seed"))
     hops, begin, count, ids = _all_routes(people, days, seed)
     order = np.argsort(ids, kind="stable")
     names = trajs.traj_ids.astype(ids.dtype)
@@ -45,6 +46,17 @@ def true_streets(trajs: Trajectories) -> tuple[np.ndarray, np.ndarray]:
     bounds = np.column_stack([begin[row], begin[row] + stop]).ravel()
     rows, offsets = ragged_rows(np.append(bounds, len(hops)), 2 * np.arange(len(row)))
     return hops[rows], offsets
+
+
+def known_to_city(trajs: Trajectories) -> bool:
+    """Whether ``trajs`` are trips of the simulated city with all its people on the roads, so that its streets and homes are the truth."""
+    steps = [s["step"] for s in trajs.meta.steps]
+    return trajs.meta.dataset == "city" and "simulate" in steps and "leave_roads" not in steps
+
+
+def city_settings(trajs: Trajectories) -> dict[str, Any]:
+    """What the city of ``trajs`` was simulated with."""
+    return dict(next(s["settings"] for s in trajs.meta.steps if s["step"] == "simulate"))
 
 
 def _all_routes(people: int, days: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from trajkit.attacks.adversaries import BACK, HOME, MATCHED, NEXT, OFF, ROUTES, WORK
 from trajkit.study import anonymity_panels as panels
+from trajkit.study.adversaries import adversary_table, surely_named
 from trajkit.study.cells import ANONYMIZERS, is_tiny, mapped, parsed
 from trajkit.study.decisions import decisions, errors_by_cell
 from trajkit.study.results import K_ANONYMOUS, PRIMARY, StudyResults
@@ -14,6 +16,10 @@ from trajkit.study.risk import ALL, FOUND, KNOWN, SPACE, in_short, named, risk_t
 from trajkit.study.silence import PLACES, silence_table
 from trajkit.study.text import claims_in_words
 from trajkit.trajectories import Trajectories
+
+FOUND_BY = {
+    ROUTES: "whole routes", MATCHED: "people by their streets", NEXT: "next trips of a person", HOME: "homes", WORK: "works",
+}  # fmt: skip
 
 
 def lattice_table(study: StudyResults, cell: str = K_ANONYMOUS) -> pd.DataFrame:
@@ -79,7 +85,9 @@ def answer(study: StudyResults) -> str:
         "because its promise holds whatever an adversary knows and adds up over releases; anonymity holds for one release and one kind of "
         "knowledge."
     )
-    return "\n\n".join([*lines, *_risk_in_words(study), *claims_in_words(study)])
+    return "\n\n".join(
+        [*lines, *_risk_in_words(study), *adversaries_in_words(adversary_table(study)), *claims_in_words(study)]
+    )
 
 
 def _risk_in_words(study: StudyResults) -> list[str]:
@@ -99,6 +107,44 @@ def _risk_in_words(study: StudyResults) -> list[str]:
             said.append(f"by {fields} " + (f"in {names}" if names else "in none"))
     text = "Four known points tell people who are in the data from people who are not (AUC surely above 0.5), among releases that promise something, "
     return [text + "; ".join(said) + "." + _bounds_in_words(risk), *_members_in_words(risk)]
+
+
+def adversaries_in_words(table: pd.DataFrame) -> list[str]:
+    """What a street map, links between trips, nights at home and averaged noise give away: of who promises nothing, and of who promises most."""
+    known = table[table["value"].notna()] if len(table) else table
+    if not len(known):
+        return []
+    said = []
+    for measure, what in FOUND_BY.items():
+        part = known[known["measure"] == measure].sort_values("value", ascending=False)
+        bare, promised = part[~part["protects"].astype(bool)], part[part["protects"].astype(bool)]
+        if len(bare):
+            top = bare.iloc[0]
+            text = f"{100 * top['value']:.0f} % of {what} in {top['release']} (a guess: {100 * top['guess']:.0f} %)"
+            if len(promised):
+                most = promised.iloc[0]
+                text += f", and of what promises something at most {100 * most['value']:.0f} %, in {most['release']}"
+            said.append(text)
+    lines = ["**Adversaries with more than four points** find " + "; ".join(said) + "."] if said else []
+    noise = known[known["cell"].map(lambda c: (name := parsed(c)) is not None and name.model == "planar_laplace")]
+    off, back = (noise[noise["measure"] == m]["value"] for m in (OFF, BACK))
+    if len(off) and len(back):
+        lines.append(
+            f"Noise on every point is no answer: points that were moved by {off.iloc[0]:.0f} m on average are brought back to within "
+            f"{back.iloc[0]:.0f} m by what joins them."
+        )
+    none = table[table["reason"].str.contains("generated")]["cell"].nunique()
+    if none:
+        lines.append(
+            f"In {none} generated releases none of these four has anything to start from: no trajectory there is anybody's. What is left to "
+            "find in those is whether somebody's data was used (membership)."
+        )
+    for cell, (measure, value, limit) in surely_named(table).items():
+        lines.append(
+            f"**{named(cell)}: {measure} in {100 * value:.0f} %, where 1/k is {100 * limit:.0f} %.** Its promise is about cells or few points, and "
+            "this adversary knows everybody's trips and the streets."
+        )
+    return ["\n".join(f"- {line}" for line in lines)] if lines else []
 
 
 def _members_in_words(risk: pd.DataFrame) -> list[str]:

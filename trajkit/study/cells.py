@@ -1,7 +1,7 @@
 """Cells by their names: ``<model>[-<condition>][-published]-<regime>[-what else]``, e.g. ``diffusion-gaussian-private-d_out-4``.
 
-Model: a deep generator, a classical synthesizer (always ``private``, e.g. ``privtrace-private-epsilon-1.0``) or an anonymizer (always
-``syntactic``, e.g. ``k_anonymity-syntactic-k-10``).
+Model: a deep generator, a classical synthesizer (always ``private``, e.g. ``privtrace-private-epsilon-1.0``), an anonymizer (always
+``syntactic``, e.g. ``k_anonymity-syntactic-k-10``) or a contrast that protects nobody (always ``plain``, e.g. ``pseudonyms-plain``).
 Condition: ``sample`` and ``attributes`` (no mechanism), ``laplace``, ``gaussian`` and ``vmf`` (a sample made private),
 ``attributes-gaussian`` and its like; none is left out. What else: ``long`` (the model's own budget), ``small`` (a tenth of the
 training set), ``n-8000`` (another size), ``init`` (one fold, other seeds), ``epsilon-1.0`` (another epsilon than 10), ``k-10`` (another k than 5),
@@ -31,6 +31,8 @@ ANONYMIZERS = {
     "cloaking": "cloaking",
     "lkc": "LKC-privacy",
 }
+# published without any promise, for comparison
+CONTRASTS = {"pseudonyms": "real trips under new names", "planar_laplace": "noise on every point"}
 BASELINES = ("real", "uniform", "straight", "cloud")
 MECHANISMS = {"laplace": "Laplace", "gaussian": "Gaussian", "vmf": "VMF"}
 CONDITIONS = {
@@ -45,11 +47,11 @@ CONDITIONAL = {
     for key, words in CONDITIONS.items()
 }
 # what can be compared and picked: a model, a model with its condition, a classical synthesizer, or an anonymizer
-CONTESTANTS = {**MODELS, **CONDITIONAL, **CLASSICAL, **ANONYMIZERS}
+CONTESTANTS = {**MODELS, **CONDITIONAL, **CLASSICAL, **ANONYMIZERS, **CONTRASTS}
 _SERIES = re.compile(r"-(epsilon|epsilon_c|d_out|n|init|tiny|map|timed|k)(-|$)")
 _TINY = re.compile(r"-tiny(-|$)")
 _NAME = re.compile(
-    rf"(?P<model>{'|'.join([*MODELS, *CLASSICAL, *ANONYMIZERS])})(-(?P<condition>{'|'.join(sorted(CONDITIONS, key=len, reverse=True))}))?"
+    rf"(?P<model>{'|'.join([*MODELS, *CLASSICAL, *ANONYMIZERS, *CONTRASTS])})(-(?P<condition>{'|'.join(sorted(CONDITIONS, key=len, reverse=True))}))?"
     r"(?P<published>-published)?-(?P<regime>plain|clipped|private|syntactic)(-(?P<rest>.+))?"
 )
 

@@ -3,7 +3,8 @@
 Among releases that promise differential privacy, and among those that promise anonymity, the one with the lowest mean error over the
 metrics of a use is taken, if all of these errors are below `USABLE`: closer to real data than to no information. A usable DP release comes
 first, because its promise holds whatever an adversary knows and adds up over releases; then a usable anonymous one, with what an attack
-made of it; else none.
+made of it; else none. An anonymous release in which an adversary with a street map names people surely more often than 1 / k is set aside:
+whoever reads "k" takes it for that.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from trajkit.study.adversaries import adversary_table, surely_named
 from trajkit.study.ranking import USABLE
 from trajkit.study.results import StudyResults
 from trajkit.study.risk import SPACE, named, risk_table
@@ -23,6 +25,7 @@ USES = {
     "single paths in detail": ("DTW", "FP", "ORP"),
 }
 DP, ANONYMOUS = "dp", "anonymity"
+ASIDE = "anonymous, but set aside"
 
 
 def errors_by_cell(study: StudyResults) -> pd.DataFrame:
@@ -36,21 +39,25 @@ def errors_by_cell(study: StudyResults) -> pd.DataFrame:
 
 
 def decisions(study: StudyResults) -> pd.DataFrame:
-    """One row a use: its metrics, the best DP and the best anonymous release with their errors, and what to take."""
+    """One row a use: its metrics, the best DP and the best anonymous release with their errors, which were set aside, and what to take."""
     errors = errors_by_cell(study)
     kinds = {cell: _kind(study, cell) for cell in errors.index}
     risk = risk_table(study)
     risk = risk[risk["fields"] == SPACE].set_index("cell")["auc"].to_dict() if len(risk) else {}
+    aside = surely_named(adversary_table(study))
     rows = []
     for use, metrics in USES.items():
         known = [m for m in metrics if m in errors and errors[m].notna().any()]
         row: dict[str, Any] = {"use": use, "judged by": ", ".join(known) or "nothing: no metric of it is measured here"}
         best = {
-            kind: _best(errors[known], [c for c, k in kinds.items() if k == kind]) if known else None
+            kind: _best(errors[known], [c for c, k in kinds.items() if k == kind and c not in aside]) if known else None
             for kind in (DP, ANONYMOUS)
         }
         for kind, title in ((DP, "best with DP"), (ANONYMOUS, "best with anonymity")):
             row[title] = _said(errors[known], best[kind])
+        row[ASIDE] = "; ".join(
+            f"{named(c)} ({measure} {value:.2f}, 1/k is {limit:.2f})" for c, (measure, value, limit) in aside.items() if kinds.get(c) == ANONYMOUS
+        )  # fmt: skip
         row["take"] = _taken(errors[known], best, risk)
         rows.append(row)
     return pd.DataFrame(rows)

@@ -33,6 +33,8 @@ PRESENTING = (
         "study.decisions",
         "study.risk",
         "study.two_releases",
+        "study.adversaries",
+        "viz.adversaries",
         "viz.frontier",
     ),
     *("study.audit_text", "study.user_cost", "viz.audits"),

@@ -25,7 +25,7 @@ from trajkit.attacks.reidentification import reidentification
 from trajkit.attacks.roc import roc_of
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.seeds import rng
-from trajkit.study.cells import is_tiny, label, parsed
+from trajkit.study.cells import CONTRASTS, is_tiny, label, parsed
 from trajkit.study.identity import code_fingerprint
 from trajkit.study.results import StudyResults
 from trajkit.study.run import Run
@@ -75,7 +75,16 @@ def named(cell: str) -> str:
     if name is None:
         return {"real": "real trajectories"}.get(cell, cell)
     rest = name.rest.replace("-", " ")
-    return " ".join(filter(None, (label(name.contestant), "without DP" if name.regime == "plain" else "", rest)))
+    return " ".join(
+        filter(
+            None,
+            (
+                label(name.contestant),
+                "without DP" if name.regime == "plain" and name.model not in CONTRASTS else "",
+                rest,
+            ),
+        )
+    )
 
 
 def in_short(g: Guarantee) -> str:

@@ -1,0 +1,210 @@
+"""Every adversary of a hand-over on one release: what he finds, what a guess finds, or why he cannot be tried.
+
+streets   map matching of the released places, and who is left once only driven streets count (`map_matching`)
+parts     which released trip or part of a trip goes on as which other one of the same person (`segment_linking`)
+homes     home and work within 200 m, from what stands together by name or was linked (`home_work`)
+points    true points from perturbed ones (`reconstruction`)
+
+He knows what is public: the method, its parameters, the printed setting, the street map. How well he does is counted by the private map
+from released to raw trajectories. Places of generated trajectories are nobody's, so none of the four has anything to find there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajkit.attacks.anchors import Anchors, from_table
+from trajkit.attacks.hmm_matching import Matcher, MatchSettings
+from trajkit.attacks.home_work import HomeWork, home_work, infer
+from trajkit.attacks.map_matching import MapMatching, map_matching, rebuilt
+from trajkit.attacks.not_possible import NotPossible
+from trajkit.attacks.origin import Origin
+from trajkit.attacks.public_model import link_model, noise_model, public_model
+from trajkit.attacks.reconstruction import Reconstruction, reconstruction
+from trajkit.attacks.segment_linking import SegmentLinking, groups_of, link_parts, segment_linking
+from trajkit.attacks.street_sequences import Streets
+from trajkit.datasets.city import simulate
+from trajkit.datasets.city_routes import city_settings, known_to_city, true_streets
+from trajkit.release import Release
+from trajkit.roads import RoadNetwork
+from trajkit.trajectories import Trajectories
+
+STREETS, PARTS, HOMES, POINTS = "streets", "parts", "homes", "points"
+ADVERSARIES = (STREETS, PARTS, HOMES, POINTS)
+ROUTES, F1, PLACES, MATCHED = "whole routes rebuilt", "streets rebuilt (F1)", "named by places", "named by streets"
+FIT_PLACES, FIT_STREETS = "people who fit the places (median)", "people who fit the streets (median)"
+NEXT, RIGHT = "next trips found", "links that are right"
+HOME, WORK = "homes found", "works found"
+OFF, BACK, NEAR = "mean error as released, m", "mean error once reconstructed, m", "points found within 100 m"
+TARGETS = 500
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``measure`` of an ``adversary`` of `ADVERSARIES`: ``value`` with its 95 % interval and what a ``guess`` achieves; or, without a value, the
+    ``reason`` why he was not tried. In errors (metres) less is a success, in all else more is."""
+
+    adversary: str
+    measure: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    guess: float | None = None
+    reason: str = ""
+
+    def as_row(self) -> dict[str, Any]:
+        """The fields by their names."""
+        return asdict(self)
+
+
+class Truth:
+    """What the auditor compares with, for the ``raw`` trajectories of whom releases were made; computed when first asked for.
+
+    Of the simulated city streets, homes and works are known. Elsewhere they are what the same attack makes of the raw data (``inferred``), so
+    that figures say how much of that is left.
+    """
+
+    def __init__(self, raw: Trajectories, network: RoadNetwork | None) -> None:
+        self.raw, self.network = raw, network
+        self.inferred = not known_to_city(raw)
+
+    @cached_property
+    def matcher(self) -> Matcher:
+        """The matcher of `MatchSettings` as they stand."""
+        assert self.network is not None
+        return Matcher(self.network, MatchSettings())
+
+    @cached_property
+    def streets(self) -> Streets:
+        """What each raw trip drove."""
+        assert self.network is not None
+        if self.inferred:
+            return rebuilt(self.raw, self.network, matcher=self.matcher)
+        return Streets(*true_streets(self.raw))
+
+    @cached_property
+    def anchors(self) -> Anchors:
+        """Where everybody lives and works."""
+        if self.inferred:
+            return infer(self.raw)
+        settings = city_settings(self.raw)
+        city = simulate(people=settings["people"], days=settings["days"], seed=settings["seed"])
+        table: pd.DataFrame = city.truth["people"]
+        return from_table(table[table["user_id"].astype(str).isin(self.raw.user_ids)], self.raw.meta.crs)
+
+
+def attack(
+    truth: Truth, method: str, parameters: Mapping[str, Any], release: Release, source: np.ndarray | None, *, seed: int,
+    targets: int = TARGETS,
+) -> list[Finding]:  # fmt: skip
+    """All four on ``release`` of ``method`` with its full ``parameters``; ``source`` int64 [r] is the private map (-1: made, nobody's).
+
+    ``targets``: how many trajectories are drawn for map matching and reconstruction.
+    """
+    out, origin = release.trajectories, None if source is None else Origin.of_rows(source)
+    if origin is not None:
+        out, origin = origin.of_people(out)
+        release = Release(out, release.guarantee, release.report)
+    about = (truth, method, parameters, release, origin)
+    found: list[Finding] = []
+    found += _streets(*about, seed=seed, targets=targets)
+    linked = link_model(method, parameters, release)
+    found += _parts(truth, out, origin, linked, seed=seed)
+    evidence = (
+        "ends" if parameters.get("of") == "clock" else "stays"
+    )  # days are not released, so no two trips follow each other
+    found += _homes(truth, out, origin, linked, evidence, seed=seed)
+    found += _points(*about, seed=seed, targets=targets)
+    return found
+
+
+def _none(adversary: str, reason: str) -> list[Finding]:
+    return [Finding(adversary, "", None, reason=reason)]
+
+
+def _rate(adversary: str, measure: str, found: Any, name: str, guess: float | None) -> Finding:
+    value, (low, high) = getattr(found, name), getattr(found, f"{name}_interval") or (None, None)
+    return Finding(adversary, measure, value, low, high, guess)
+
+
+def _streets(
+    truth: Truth, method: str, parameters: Mapping[str, Any], release: Release, origin: Origin | None, *, seed: int, targets: int
+) -> list[Finding]:  # fmt: skip
+    if origin is None:
+        return _none(STREETS, "released trajectories were generated: none has a trip behind it to recover")
+    if truth.network is None:
+        return _none(STREETS, "no road map is known of this data set")
+    if not len(release.trajectories):
+        return _none(STREETS, "nothing was released")
+    model = public_model(method, parameters, release)
+    own = any(name in model.settings for name in MatchSettings.model_fields)
+    found: MapMatching | NotPossible = map_matching(
+        truth.raw, truth.streets, release.trajectories, origin, truth.network, seed=seed, half_m=model.half_m,
+        k=release.guarantee.k if release.guarantee.holds else None, matcher=None if own else truth.matcher, targets=targets, **model.settings,
+    )  # fmt: skip
+    if isinstance(found, NotPossible):
+        return _none(STREETS, found.reason)
+    sizes = zip((FIT_PLACES, FIT_STREETS), (found.persons_before, found.persons_after), strict=True)
+    return [
+        _rate(STREETS, ROUTES, found, "but_ends", found.guess_exact),
+        _rate(STREETS, F1, found, "f1", found.guess_f1),
+        _rate(STREETS, PLACES, found, "named_before", found.guess),
+        _rate(STREETS, MATCHED, found, "named_after", found.guess),
+        *(Finding(STREETS, name, None if q is None else q[len(q) // 2]) for name, q in sizes),
+    ]
+
+
+def _parts(
+    truth: Truth, out: Trajectories, origin: Origin | None, linked: dict[str, Any], *, seed: int
+) -> Iterator[Finding]:
+    if origin is not None and len(out) and out.t is None:
+        yield from _none(PARTS, "the release has no times, so it is not known what follows what")
+        return
+    found: SegmentLinking | NotPossible = segment_linking(truth.raw, out, origin, seed=seed, **linked)
+    if isinstance(found, NotPossible):
+        yield from _none(PARTS, found.reason)
+        return
+    yield _rate(PARTS, NEXT, found, "recall", found.guess_recall)
+    if found.precision is not None:
+        yield _rate(PARTS, RIGHT, found, "precision", found.guess_precision)
+
+
+def _homes(
+    truth: Truth, out: Trajectories, origin: Origin | None, linked: dict[str, Any], evidence: str, *, seed: int
+) -> Iterator[Finding]:
+    """By printed names where some last, else by the groups that linking makes."""
+    if truth.raw.t is None:
+        yield from _none(HOMES, "the data has no times, so nights and working hours are not known")
+        return
+    group = None
+    if origin is not None and out.t is not None and len(np.unique(out.user)) == len(out) > 0:
+        group = groups_of(link_parts(out, seed=seed, **linked), len(out))
+    found: HomeWork | NotPossible = home_work(truth.raw, truth.anchors, out, origin, group=group, evidence=evidence)
+    if isinstance(found, NotPossible):
+        yield from _none(HOMES, found.reason)
+        return
+    for at in found.by_place:
+        yield _rate(HOMES, HOME if at.place == "home" else WORK, at, "success", at.guess)
+
+
+def _points(
+    truth: Truth, method: str, parameters: Mapping[str, Any], release: Release, origin: Origin | None, *, seed: int, targets: int
+) -> Iterator[Finding]:  # fmt: skip
+    noise = noise_model(method, parameters)
+    found: Reconstruction | NotPossible = reconstruction(
+        truth.raw, release.trajectories, origin, seed=seed, network=truth.network, noise_m=noise, targets=targets
+    )
+    if isinstance(found, NotPossible):
+        yield from _none(POINTS, found.reason)
+        return
+    ways = found.by_way
+    best = min(ways, key=lambda way: way.mean_m)
+    yield _rate(POINTS, OFF, ways[0], "mean_m", found.guess_m)
+    yield _rate(POINTS, BACK, best, "mean_m", found.guess_m)
+    yield _rate(POINTS, NEAR, best, "found", found.guess_found)

@@ -1,0 +1,128 @@
+"""What four adversaries find in each release of a study (`attacks.adversaries`), kept beside the run that was attacked.
+
+All figures are for the first repetition and measured on true records, so they are shown where raw data may be. Each is what one attack
+achieves: no bound, and nothing that compares with an epsilon.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from trajkit.attacks.adversaries import F1, MATCHED, PLACES, Truth, attack
+from trajkit.attacks.street_countermeasures import compare
+from trajkit.methods import method_class
+from trajkit.study.cells import CONTRASTS, is_tiny, parsed
+from trajkit.study.identity import code_fingerprint
+from trajkit.study.results import StudyResults
+from trajkit.study.risk import NO_INFORMATION, in_short, named
+from trajkit.study.run import Run
+from trajkit.yamlio import write_text
+
+NAMING = (PLACES, MATCHED)
+CELLS_M, TARGETS = (250.0, 1000.0), 200  # of the countermeasures
+COLUMNS = (
+    *("cell", "release", "guarantee", "k", "protects", "adversary", "measure", "value", "low", "high", "guess", "reason"),
+    "inferred",
+)  # fmt: skip
+
+
+def adversary_table(study: StudyResults) -> pd.DataFrame:
+    """One row a release and measure (`attacks.adversaries.Finding`), contrasts first: the columns of `COLUMNS`.
+
+    protects  whether anything is promised; ``k``: what is, where it is anonymity
+    inferred  the truth is what the same attack makes of the raw data, as nobody knows streets and homes: raw trips reach it by construction
+    Empty where nothing raw may be shown.
+    """
+    if not study.may_show_raw:
+        return pd.DataFrame(columns=COLUMNS)
+    rows: list[dict[str, Any]] = []
+    truths: dict[str, Truth] = {}
+    cells = [str(c) for c in dict.fromkeys(study.runs["cell"]) if c not in NO_INFORMATION and not is_tiny(c)]
+    for cell in sorted(cells, key=lambda c: not _contrast(c)):
+        run = study.run(cell)
+        if run is not None:
+            about = {"cell": cell, "release": named(cell)}
+            rows += [{**about, **row} for row in found_in(run, truths)]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def found_in(run: Run, truths: dict[str, Truth]) -> list[dict[str, Any]]:
+    """The rows of one run, computed once for this code and kept in its folder. ``truths``: of training sets, shared by runs."""
+    file = run.folder / f"adversaries-{code_fingerprint('trajkit.study.adversaries', presenting=True)}.json"
+    if not file.is_file():
+        train, release = run.fold.train, run.release(None)
+        truth = truths.setdefault(train.fingerprint(), Truth(train, run.roads))
+        config = method_class(run.config.method).Config(**run.config.parameters)
+        findings = attack(
+            truth, run.config.method, config.model_dump(), release, run.origin(), seed=run.config.seed
+        )  # fmt: skip
+        g = release.guarantee
+        about = {
+            "guarantee": in_short(g),
+            "k": g.k if g.holds else None,
+            "protects": g.holds,
+            "inferred": truth.inferred,
+        }
+        write_text(file, json.dumps([{**about, **f.as_row()} for f in findings], indent=1))
+    return list(json.loads(file.read_text()))
+
+
+def surely_named(table: pd.DataFrame) -> dict[str, tuple[str, float, float]]:
+    """Of each cell that promises k people and in which one is named surely more often than 1 / k: measure, mean probability, and 1 / k.
+
+    "Surely": the whole 95 % interval lies above. The promise may stand all the same: it is about cells, or about few points, and this
+    adversary knows more.
+    """
+    out: dict[str, tuple[str, float, float]] = {}
+    known = table[table["measure"].isin(NAMING) & table["k"].notna()] if len(table) else table
+    for row in known.sort_values("value").to_dict("records"):
+        if row["low"] > 1 / row["k"]:
+            out[row["cell"]] = (row["measure"], row["value"], 1 / row["k"])
+    return out
+
+
+def adversary_panel(table: pd.DataFrame, adversary: str) -> pd.DataFrame:
+    """What one adversary finds, releases as rows and measures as columns: "value (95 % from to; guess)"; why not where he finds nothing to try."""
+    part = table[table["adversary"] == adversary]
+    measures = [m for m in dict.fromkeys(part["measure"]) if m]
+    rows = []
+    for _, own in part.groupby("cell", sort=False):
+        found = {r["measure"]: r for r in own.to_dict("records")}
+        row = {"release": own["release"].iloc[0], "promise": own["guarantee"].iloc[0]}
+        row |= {m: _told(found[m]) if m in found else "" for m in measures}
+        rows.append({**row, "not tried because": found.get("", {}).get("reason", "")})
+    out = pd.DataFrame(rows)
+    return out if not len(out) or out["not tried because"].any() else out.drop(columns="not tried because")
+
+
+def countermeasures(study: StudyResults) -> pd.DataFrame:
+    """What printing another place of the cell than its centre does against map matching, and what larger cells do: `street_countermeasures`.
+
+    Of the first training set, `TARGETS` trips. Empty where nothing raw may be shown or no road map is known.
+    """
+    run = study.first
+    if not study.may_show_raw or run.roads is None or len(run.fold.train) < 2:
+        return pd.DataFrame()
+    truth = Truth(run.fold.train, run.roads)
+    table = compare(truth.raw, truth.streets, run.roads, cells_m=CELLS_M, seed=0, targets=TARGETS)
+    columns = {"f1": F1, "named_before": PLACES, "named_after": MATCHED}
+    return table[["cells_m", "printed", "adversary", *columns]].rename(columns={**columns, "cells_m": "cells, m"})
+
+
+def _told(row: dict[str, Any]) -> str:
+    value, digits = row["value"], 0 if row["measure"].endswith(", m") or "people who" in row["measure"] else 2
+    if value is None or np.isnan(value):
+        return "nobody"
+    text = f"{value:.{digits}f}"
+    if row["low"] is not None and not np.isnan(row["low"]):
+        text += f" ({row['low']:.{digits}f} to {row['high']:.{digits}f}; guess {row['guess']:.{digits}f})"
+    return text
+
+
+def _contrast(cell: str) -> bool:
+    name = parsed(cell)
+    return cell == "real" or (name is not None and name.model in CONTRASTS)
