@@ -155,6 +155,8 @@ def test_the_page_answers_the_five_questions(table: Path, tmp_path: Path) -> Non
             assert question in page
     assert "bus lanes" in dp and "epsilon 1, delta 0 per trajectory" in dp and "for a user who has at most 3" in dp
     assert "epsilon 3" in dp  # what it is for him
+    assert re.search(r"41\.\d{3} north, 8\.\d{3} west", anonymous)  # squares as a reader finds them on a map
+    assert "is a true count" in anonymous and "is a true count" not in dp
     assert "suppressed by the method" in anonymous and ("under 2.5%" in anonymous or "about" in anonymous)
 
 
@@ -266,6 +268,24 @@ def test_a_bound_of_an_earlier_release_is_checked_of_data_cut_otherwise(table: P
     budget = Budget(folder=tmp_path / "ledger")
     with pytest.raises(ParameterError, match="MOST_TRIPS=3"):
         make_release(chosen("flat", {}), Source.load(None, str(cut)), tmp_path / "b", budget, n=5)
+
+
+@pytest.mark.parametrize(
+    ("method", "more"), [("k_anonymity", {}), ("road_counts", {"trips_per_user": 2}), ("flat", {"most": 1})]
+)
+def test_data_without_persons_gets_no_promise_to_persons(
+    method: str, more: dict[str, int], table: Path, tmp_path: Path
+) -> None:
+    nobody = table.with_name("nobody.yaml")
+    nobody.write_text(table.read_text().replace("user: who, ", ""))
+    source, most = Source.load(None, str(nobody)), more.pop("most", None)
+    budget = Budget(folder=tmp_path / "l", cap=2.0, most_trips=most)
+    with pytest.raises(ParameterError, match="names no person"):
+        make_release(chosen(method, more), source, tmp_path / "x", budget)
+    assert not (tmp_path / "l").exists()
+    honest = {"count": "trajectory", "minutes": [None]} if method == "k_anonymity" else {"epsilon": 1.0}
+    make_release(chosen(method, honest), source, tmp_path / "x", Budget(folder=tmp_path / "l", cap=2.0), n=5)
+    assert "trajectory" in (tmp_path / "x" / "page.md").read_text()
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "mount", "file", "nowhere", "in the ledger"])

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from trajkit.anonymize.suppression import FEWEST, STEP, missing, rounded
+from trajkit.anonymize.suppression import FEWEST, START_M, STEP, missing, rounded
+from trajkit.geo import unproject
 from trajkit.trajectories import Trajectories
 
+BY_START = "by start"
 NEVER_MORE = f"shares are rounded to {STEP:.0%}, of persons, and nothing is said of fewer than {FEWEST} of them"
 
 
@@ -37,10 +39,21 @@ def left_out(
     public = report.get("suppressed") or _by_origin(trajs, origin, k)
     for name, value in (public or {}).items():
         if isinstance(value, dict):
-            strata[name] = tuple((label, percent(s)) for label, s in value.items())
+            place = name.startswith(BY_START)
+            title = f"{BY_START} (middle of a square of {START_M / 1000:g} km)" if place else name
+            strata[title] = tuple(
+                (_where(label, trajs.meta.crs) if place else label, percent(s)) for label, s in value.items()
+            )
         elif name in ("trajectories", "users", "points"):
             shares.append((f"{name} suppressed by the method (mean over persons)", percent(value)))
     return LeftOut(rules, tuple(shares), {k: v for k, v in strata.items() if v})
+
+
+def _where(label: str, crs: str) -> str:
+    """The middle, in degrees, of the public square whose column and row ``label`` names."""
+    middle = (np.array([label.split()], dtype=np.float64) + 0.5) * START_M
+    lon, lat = unproject(middle, crs)[0]
+    return f"{abs(lat):.3f} {'north' if lat >= 0 else 'south'}, {abs(lon):.3f} {'east' if lon >= 0 else 'west'}"
 
 
 def percent(share: float) -> str:

@@ -13,6 +13,7 @@ from trajkit.privacy.guarantee import Guarantee
 from trajkit.trajectories import Trajectories
 
 QUESTIONS = ("What was protected", "Against whom", "How strongly", "Who was left out", "What remains")
+UNNAMED = "tables"  # an owner's table without a name of its own
 NO_FIGURES = (
     "no figure about the data stands here: the promise covers the file, and a true count beside it would not be covered"
 )
@@ -36,7 +37,7 @@ class Facts:
 def release_page(facts: Facts) -> Page:
     """The page. A reader needs nothing but it."""
     g = facts.guarantee
-    page = Page(f"Released trajectories: {facts.title}")
+    page = Page("Released trajectories" + (f": {facts.title}" if facts.title != UNNAMED else ""))
     page.table(("question", "answer"), list(zip(QUESTIONS, _short(facts), strict=True)))
     if facts.purpose:
         page.heading("Purpose, as stated by the owner")
@@ -85,7 +86,11 @@ def _short(f: Facts) -> tuple[str, ...]:
 
 def _contents(f: Facts) -> list[str]:
     g, fixed = f.guarantee, len(f.released) and len(set(f.released.lengths.tolist())) == 1
-    kind = "made by a method that saw noisy figures of true ones" if g.kind == "dp" else "true ones, made coarser"
+    kind = (
+        "made by a method that saw noisy figures of true ones"
+        if g.kind == "dp"
+        else "true ones, made coarser (how many there are is a true count)"
+    )
     points = f", {f.released.lengths[0]} points each" if fixed else ""
     times = "with times" if f.released.t is not None else "without times"
     box = f.released.meta.box

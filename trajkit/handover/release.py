@@ -7,7 +7,6 @@ may have been drawn is counted.
 
 from __future__ import annotations
 
-import errno
 import inspect
 import json
 import os
@@ -25,7 +24,7 @@ import pandas as pd
 from trajkit import datasets
 from trajkit.datasets import registry
 from trajkit.datasets.cache import content_hash, project_root
-from trajkit.errors import DISK_FULL, DataContractError, ParameterError, TrajkitError
+from trajkit.errors import DataContractError, ParameterError, TrajkitError
 from trajkit.handover.budget import Asked, Spend
 from trajkit.handover.choice import Choice
 from trajkit.handover.journal import flush
@@ -54,13 +53,15 @@ OWN_TABLE = "tables"
 
 @dataclass(frozen=True)
 class Source:
-    """Where the data is: registered ``dataset``, its ``data`` (file or folder), ``trajs`` as loaded, ``content``: what identifies them."""
+    """Where the data is: registered ``dataset``, its ``data`` (file or folder), ``trajs`` as loaded, ``content``: what identifies them;
+    ``persons``: whether its users are people, and not each trajectory one of its own for want of a column that names them."""
 
     dataset: str
     data: str | None
     path: Path | None
     content: str
     trajs: Trajectories
+    persons: bool = True
 
     @classmethod
     def load(cls, dataset: str | None, data: str | None, settings: dict[str, Any] | None = None) -> Source:
@@ -73,7 +74,8 @@ class Source:
         spec = registry.dataset(name)
         path, typed = registry.prepared_source(spec, data, settings)
         content = content_hash(path) if path else json.dumps([name, typed.model_dump(mode="json")], sort_keys=True)
-        return cls(name, data, path, content, datasets.load(name, data=data, settings=settings))
+        persons = getattr(getattr(typed, "columns", None), "user", "named elsewhere") is not None
+        return cls(name, data, path, content, datasets.load(name, data=data, settings=settings), persons)
 
     @cached_property
     def marks(self) -> tuple[str, str]:
@@ -113,6 +115,7 @@ def make_release(
     figures: show rounded shares of what preparation dropped on the page of a DP release as well, which its promise does not cover.
     Raises ParameterError or PrivacyAccountingError before or after the ledger's entry; after it, the entry stays and counts.
     """
+    _promised_to_people(choice, source, budget)
     ledger = BudgetLedger(ledger_folder(source, budget.folder))
     folder = free_folder(out, ledger.folder, source.path)
     ticket = ledger.reserve(
@@ -127,12 +130,22 @@ def make_release(
     return ticket
 
 
+def _promised_to_people(choice: Choice, source: Source, budget: Budget) -> None:
+    """Raise ParameterError where a promise to persons is asked for of data that does not tell persons apart."""
+    counted = choice.spend.unit if choice.spend else getattr(choice.method.config, "count", "")
+    if not source.persons and (counted == "user" or budget.most_trips is not None):
+        raise ParameterError(
+            "the data names no person (columns: user), so each trajectory would count as one and a promise to persons would be false: name that "
+            "column, or promise what holds: count: trajectory (anonymizers), no trips_per_user (DP), no MOST_TRIPS"
+        )
+
+
 def _all_the_same(error: BaseException, spend: Spend | None) -> TrajkitError:
     """What stopped a release after its entry, as one message that says that the entry counts."""
     known = type(error) if isinstance(error, TrajkitError) else ParameterError
     why = "stopped" if isinstance(error, KeyboardInterrupt) else str(error)
     if isinstance(error, OSError):
-        why = f"the release could not be written: {DISK_FULL if error.errno == errno.ENOSPC else error}"
+        why = f"the release could not be written to OUT or the ledger ({error.strerror or error}), and nothing half of it is left"
     counts = "" if spend is None else f". The {spend.in_words()} entered for this release count all the same"
     return known(f"{why}{counts}")
 
