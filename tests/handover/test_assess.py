@@ -15,7 +15,7 @@ from toys import META, from_metres
 from trajkit.anonymize.anonymizer import persons
 from trajkit.anonymize.suppression import shares
 from trajkit.handover import assess as assessing
-from trajkit.handover.assess import WORDS, about, assess, density_map
+from trajkit.handover.assess import WORDS, assess, density_map
 from trajkit.handover.measures import (
     CLOAKED,
     LOCAL,
@@ -31,6 +31,7 @@ from trajkit.handover.measures import (
 from trajkit.handover.recommend import RULES, recommendation
 from trajkit.handover.release import Source
 from trajkit.methods import make_method
+from trajkit.study.tables import about
 from trajkit.trajectories import Trajectories
 
 K = 5

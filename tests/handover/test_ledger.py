@@ -211,6 +211,20 @@ def test_a_lost_key_is_no_fresh_start(tmp_path: Path) -> None:
         enter(tmp_path)
 
 
+def test_a_key_that_cannot_be_read_is_no_fresh_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    enter(tmp_path)
+    real = Path.read_bytes
+
+    def refused(self: Path) -> bytes:
+        if self.name == "key":
+            raise PermissionError(13, "Permission denied")
+        return real(self)
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.raises(PrivacyAccountingError, match="cannot be read"):
+        enter(tmp_path)
+
+
 def test_entries_hold_no_data(tmp_path: Path) -> None:
     enter(tmp_path, content="/some/path citizens")
     text = file_of(tmp_path).read_text()

@@ -254,6 +254,28 @@ def test_a_copy_of_the_data_goes_on_with_its_budget(form: str, table: Path, tmp_
         handed(copy, tmp_path / "b", cap=1.0)
 
 
+def test_the_same_data_cut_otherwise_is_the_same_data_and_said_on_the_page(table: Path, tmp_path: Path) -> None:
+    cut = table.with_name("pieces.yaml")
+    cut.write_text(table.read_text() + "cut: {gap_s: 1}\n")
+    whole, pieces = (Source.load(None, str(t)) for t in (table, cut))
+    assert whole.marks[:2] == pieces.marks[:2] and whole.marks[2] != pieces.marks[2]
+    budget = Budget(folder=tmp_path / "ledger", cap=9.0)
+    for name, source in (("a", pieces), ("b", whole)):
+        make_release(chosen("flat", {}), source, tmp_path / name, budget, n=5)
+    said = [(tmp_path / name / "page.md").read_text() for name in "ab"]
+    assert ["cut or chosen in several ways" in text for text in said] == [False, True]
+    with pytest.raises(ParameterError, match="never checked"):
+        make_release(chosen("flat", {}), whole, tmp_path / "c", Budget(folder=tmp_path / "ledger", most_trips=3), n=5)
+
+
+def test_a_bare_name_in_place_of_a_path_may_stand_on_the_page(table: Path, tmp_path: Path) -> None:
+    source = Source.load(None, str(table))
+    named = replace(source, data="geolife", path=Path("geolife"), trajs=source.trajs.with_meta(dataset="geolife"))
+    make_release(chosen("flat", {}), named, tmp_path / "x", Budget(folder=tmp_path / "l", cap=2.0), n=5)
+    assert "Released trajectories: geolife" in (tmp_path / "x" / "page.md").read_text()
+    assert {str(table), str(table.parent), "owners.csv"} <= set(replace(source, path=Path("owners.csv")).paths())
+
+
 def test_a_ledger_elsewhere_is_no_fresh_start(tmp_path: Path) -> None:
     source = Source.load(None, str(owner.written(tmp_path / "premises", people=6)))
     make_release(chosen("flat", {}), source, tmp_path / "a", Budget(cap=1.0), n=5)

@@ -21,7 +21,7 @@ from trajkit.handover.measures import CELL_M, Measured, Measures, measure
 from trajkit.handover.recommend import recommendation
 from trajkit.handover.release import Source
 from trajkit.study.run import OUTPUTS, mark_figures_private
-from trajkit.study.tables import drop_table
+from trajkit.study.tables import about, drop_table
 from trajkit.viz.plots import finished
 from trajkit.yamlio import write_text
 
@@ -70,14 +70,6 @@ def _uniqueness(found: Measured) -> list[dict[str, Any]]:
     counts = ("people", "with too few points")
     rows = found.unicity.round(3).astype(object).where(found.unicity.notna(), None).to_dict("records")
     return [{str(name): about(v) if name in counts else v for name, v in row.items()} for row in rows]
-
-
-def about(count: float) -> str:
-    """A count to one significant digit."""
-    if count < 10:
-        return "fewer than 10"
-    digits = len(str(int(count))) - 1
-    return f"about {round(int(count), -digits):,}"
 
 
 def _rounded(m: Measures) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trajkit.errors import ParameterError
-from trajkit.handover.assess import PRIVATE, about, folder_of
+from trajkit.handover.assess import PRIVATE, folder_of
 from trajkit.handover.choice import Choice
 from trajkit.handover.document import Page, shown
 from trajkit.handover.ledger import Account, BudgetLedger
@@ -22,6 +22,7 @@ from trajkit.handover.rehearsal import AFTER, BEFORE, INFERENCE, LINKABILITY, Fi
 from trajkit.handover.release import Source, ledger_folder
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.study.run import mark_figures_private
+from trajkit.study.tables import about
 from trajkit.yamlio import write_text
 
 USABLE = 0.5  # a rescaled error below it is closer to real data than to no information

@@ -29,6 +29,10 @@ from trajkit.handover.journal import append_lines, flush, read_lines, write_flus
 
 KEY_BYTES = 32
 NAME_LENGTH = 16
+CUT_OTHERWISE = (
+    "releases by trajectory were made of data that was cut or chosen in several ways: where a trajectory of one is several of another, the sum by "
+    "trajectory is of the pieces"
+)
 NOTHING = Asked()
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -36,7 +40,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 @dataclass(frozen=True)
 class Account:
     """What the lines of an account say. ``spends``: every entry, the reserved ones included; ``anonymous``: releases without an epsilon;
-    ``unbounded``: marks of the fixes of which releases by trajectory were made while nothing bounded the trajectories of a user."""
+    ``unbounded``: marks of the data of which releases by trajectory were made while nothing bounded the trajectories of a user; ``cuts``: in
+    how many ways the data of releases by trajectory was cut into them."""
 
     name: str
     cap: Cap | None
@@ -46,6 +51,7 @@ class Account:
     open: int
     anonymous: int
     unbounded: frozenset[str | None] = frozenset()
+    cuts: int = 0
 
     def sums(self, more: Spend | None = None) -> dict[str, Spend]:
         """Sums by unit ("trajectory", "user"), and all of it converted to either ("all, per trajectory", "all, per user")."""
@@ -64,6 +70,7 @@ class Account:
         return (
             f"spent so far: releases by trajectory {s['trajectory'].in_words()}; releases by user {s['user'].in_words()}; all of them "
             f"together {s['all, per trajectory'].in_words()}, and, with {bound}, {s['all, per user'].in_words()} ({COMPOSITION})"
+            + (f"; {CUT_OTHERWISE}" if self.cuts > 1 else "")
         )
 
 
@@ -87,7 +94,7 @@ class BudgetLedger:
     ) -> Ticket:  # fmt: skip
         """Enter ``spend`` (None: a release without an epsilon, which is only noted) and return its ticket, the entry being on the disk.
 
-        content: texts any of which identifies the data, the last one its fixes. cap: asked for on the first DP release of an account; a larger
+        content: texts any of which identifies the data, the last one as it is cut. cap: asked for on the first DP release of an account; a larger
         one later needs ``raise_cap``. most_trips: public bound on a user's trajectories; a larger one replaces a smaller one; ``largest``: how
         many some user really has. Raises PrivacyAccountingError, with the sum, where the cap would be passed; ParameterError for a cap that is
         missing or was raised without being asked to, a bound that is none, and data that is unknown beside others; nothing is entered then.
@@ -108,7 +115,7 @@ class BudgetLedger:
                     lines.append({"event": "cap", **asdict(used)})
                 _check(before, spend, used, bound)
             entry = secrets.token_hex(8)
-            cost = {} if spend is None else {**asdict(spend), "fixes": marks[-1]}
+            cost = {} if spend is None else {**asdict(spend), "cut": marks[-1]}
             lines.append({"event": "reserved", "entry": entry, "at": _now(), "method": method, **cost})
             append_lines(self._file(name), lines)
             return Ticket(entry, self._read(name))
@@ -155,7 +162,12 @@ class BudgetLedger:
             write_flushed(part, secrets.token_bytes(KEY_BYTES), os.O_TRUNC)
             part.replace(path)
             flush(self.folder)
-        key = path.read_bytes()
+        try:
+            key = path.read_bytes()
+        except OSError as error:
+            raise PrivacyAccountingError(
+                f"{path} cannot be read ({error.strerror}), so no data set is recognised"
+            ) from error
         if len(key) != KEY_BYTES:
             raise PrivacyAccountingError(f"{path} is damaged, so no data set is recognised: restore it from a copy")
         texts = (content,) if isinstance(content, str) else content
@@ -250,6 +262,7 @@ def _account(name: str, lines: list[dict[str, Any]]) -> Account:
     spends: dict[str, Spend | None] = {}
     done: set[str] = set()
     unbounded: set[str | None] = set()
+    cuts: set[str | None] = set()
     for line in lines:
         kind = line["event"]
         if kind == "cap":
@@ -261,11 +274,12 @@ def _account(name: str, lines: list[dict[str, Any]]) -> Account:
         elif kind in ("reserved", "released"):
             spends[line["entry"]] = _larger(spends.get(line["entry"]), line)
             done |= {line["entry"]} if kind == "released" else set()
+            cuts |= {line.get("cut")} if kind == "reserved" and line.get("unit") == "trajectory" else set()
             if kind == "reserved" and line.get("unit") == "trajectory" and most is None:
-                unbounded.add(line.get("fixes"))
+                unbounded.add(line.get("cut"))
     counted = [s for s in spends.values() if s is not None]
     left = len(spends) - len(done), len(spends) - len(counted)
-    return Account(name, cap, most, frozenset(marks), tuple(counted), *left, frozenset(unbounded))
+    return Account(name, cap, most, frozenset(marks), tuple(counted), *left, frozenset(unbounded), len(cuts))
 
 
 def _larger(known: Spend | None, line: dict[str, Any]) -> Spend | None:

@@ -15,7 +15,10 @@ from trajkit.geo import unproject
 from trajkit.trajectories import Trajectories
 
 BY_START = "by start"
-NEVER_MORE = f"shares are rounded to {STEP:.0%}, of persons, and nothing is said of fewer than {FEWEST} of them"
+NEVER_MORE = (
+    f"shares are rounded to {STEP:.0%}, and nothing is said of fewer than {FEWEST} persons; those of the method are of persons, those of "
+    "preparation of records, so that one person with many can move them"
+)
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def _dropped(steps: tuple[dict[str, Any], ...]) -> list[tuple[str, str]]:
         for reason, (trajectories, points) in step["dropped"].items():
             of, gone = (step["trajectories_in"], trajectories) if trajectories else (step["points_in"], points)
             what = "trajectories" if trajectories else "points"
-            found.append((f"{what} dropped in preparation: {reason}", percent(gone / max(of, 1))))
+            found.append((f"share of all {what} dropped in preparation: {reason}", percent(gone / max(of, 1))))
     return found
 
 

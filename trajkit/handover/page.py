@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trajkit.handover.budget import COMPOSITION
 from trajkit.handover.document import Page
-from trajkit.handover.ledger import Account
+from trajkit.handover.ledger import CUT_OTHERWISE, Account
 from trajkit.handover.left_out import NEVER_MORE, LeftOut
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.trajectories import Trajectories
@@ -133,6 +133,8 @@ def _strength(f: Facts) -> list[str]:
             if m
             else "for a user the total is unbounded: nothing bounds how many trajectories he has"
         )
+    if account.cuts > 1:
+        said.append(CUT_OTHERWISE)
     if account.anonymous:
         said.append("releases of the same data without an epsilon exist too; they are in no sum")
     return said

@@ -78,19 +78,31 @@ class Source:
         return cls(name, data, path, content, datasets.load(name, data=data, settings=settings), persons)
 
     @cached_property
-    def marks(self) -> tuple[str, str]:
-        """What the ledger knows the data by: the bytes of its files, and its fixes (places, times) in no order, whatever file they are in."""
+    def marks(self) -> tuple[str, str, str]:
+        """What the ledger knows the data by: the bytes of its files, its fixes (places, times) in no order, whatever file they are in, and how
+        these are cut into trajectories."""
         t = self.trajs.t if self.trajs.t is not None else np.zeros(self.trajs.n_points, dtype=np.int64)
         lon, lat = np.rint(self.trajs.lonlat * FIX_STEPS).astype(np.int64).T
         each = pd.util.hash_pandas_object(pd.DataFrame({"lon": lon, "lat": lat, "t": t}), index=False).to_numpy()
-        return self.content, f"fixes {len(each)} {int(each.sum()) % 2**64:x} {int(np.bitwise_xor.reduce(each)):x}"
+        fixes = f"fixes {len(each)} {int(each.sum()):x} {int(np.bitwise_xor.reduce(each)):x}"
+        return (
+            self.content,
+            fixes,
+            f"{fixes} cut {np.unique(self.trajs.lengths, return_counts=True)} {_largest(self.trajs)}",
+        )
 
     def paths(self) -> list[str]:
-        """Paths of this machine and of the data, which must not leave."""
-        home = os.path.expanduser("~")
-        found = [str(project_root()), str(Path.cwd()), home, self.data or ""]
-        found += [str(self.path), str(self.path.parent)] if self.path else []
-        return [p for p in found if p not in ("/", ".", "")]
+        """Paths of this machine and of the data, which must not leave. A bare name in place of a path (DATA=geolife) is none."""
+        given = [Path(p) for p in (self.data, self.path) if p]
+        found = [
+            project_root(),
+            Path.cwd(),
+            Path.home(),
+            *given,
+            *(p.absolute() for p in given),
+            *(p.absolute().parent for p in given),
+        ]
+        return [str(p) for p in found if os.sep in str(p).strip(os.sep) or p.suffix]
 
 
 @dataclass(frozen=True)
