@@ -7,6 +7,7 @@ may have been drawn is counted.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import os
@@ -85,11 +86,8 @@ class Source:
         lon, lat = np.rint(self.trajs.lonlat * FIX_STEPS).astype(np.int64).T
         each = pd.util.hash_pandas_object(pd.DataFrame({"lon": lon, "lat": lat, "t": t}), index=False).to_numpy()
         fixes = f"fixes {len(each)} {int(each.sum()):x} {int(np.bitwise_xor.reduce(each)):x}"
-        return (
-            self.content,
-            fixes,
-            f"{fixes} cut {np.unique(self.trajs.lengths, return_counts=True)} {_largest(self.trajs)}",
-        )
+        lengths = hashlib.sha256(np.sort(self.trajs.lengths).astype("<i8").tobytes()).hexdigest()
+        return self.content, fixes, f"{fixes} cut {lengths} {_largest(self.trajs)}"
 
     def paths(self) -> list[str]:
         """Paths of this machine and of the data, which must not leave. A bare name in place of a path (DATA=geolife) is none."""
