@@ -56,6 +56,7 @@ METHODS: dict[str, str] = {
     "k_delta": "trajkit.anonymize.k_delta:KDelta",
     "cloaking": "trajkit.anonymize.cloaking:Cloaking",
     "lkc": "trajkit.anonymize.lkc:Lkc",
+    "escalation": "trajkit.anonymize.escalation:Escalation",
     "pseudonyms": "trajkit.anonymize.unprotected:Pseudonyms",
     "planar_laplace": "trajkit.anonymize.unprotected:PerturbedPoints",
 }

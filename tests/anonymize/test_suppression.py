@@ -52,6 +52,19 @@ def test_strata_add_up_and_the_public_sees_only_rounded_shares_of_many() -> None
     assert missing(trajs, points, k=10**6)[0]["by length"] == {}
 
 
+def test_strata_of_parts_are_told_by_points() -> None:
+    """Each of 40 trips keeps a quarter of its points, and of short ones nothing is left."""
+    trajs = walks(40, 8, 0)
+    trajs = replace(trajs, user=np.arange(40), user_ids=np.array([f"u{i}" for i in range(40)]))
+    points = np.full(40, 2)
+    assert "points, by length" not in missing(trajs, points, k=5)[0]
+    public, _ = missing(trajs, points, k=5, parts=True)
+    strata = [name for name in public if name.startswith("points, by ")]
+    assert len(strata) == 2 and any(public[name] for name in strata)
+    for name in strata:
+        assert set(public[name].values()) <= {0.75} and set(public[name.removeprefix("points, ")].values()) <= {0.0}
+
+
 def test_one_person_moves_no_public_share_by_more_than_a_step() -> None:
     few = walks(20 + 99, 6, 0)
     user = np.append(np.arange(20), np.full(99, 3))  # one of twenty has a hundred trajectories

@@ -35,6 +35,11 @@ def matcher(city: City) -> Matcher:
         ("k_anonymity", {"k": 2, "minutes": [None], "cells_m": [1000.0, 2000.0, 4000.0]}, 1.0),
         ("k_anonymity", {"k": 2, "minutes": [None], "cells_m": [500.0], "suppress": "segments"}, 1.0),
         ("k_anonymity", {"k": 2, "minutes": [None], "cells_m": [1000.0], "cells": "adaptive", "depth": 2}, 1.0),
+        (
+            "escalation",
+            {"k": 2, "minutes": [None], "coarsest_useful_m": 500.0, "tolerance": 0.0, "synthesizer": "privtrace"},
+            1.0,
+        ),
         ("lkc", {"k": 2}, 1.0),
         ("cloaking", {"k": 2}, 1.0),
         ("k_delta", {"k": 2}, 0.6),
@@ -51,7 +56,7 @@ def test_raw_trajectories_fit_what_was_made_of_them(
     out = release.trajectories
     settings, half = public_model(method, made.config.model_dump(), release)
     found = map_matching(
-        trajs, Streets(*true_streets(trajs)), out, Origin.one_each(made.origin_), city.roads, seed=0, half_m=half, targets=150,
+        trajs, Streets(*true_streets(trajs)), out, Origin.of_rows(made.origin_), city.roads, seed=0, half_m=half, targets=150,
         matcher=None if "sigma_m" in settings else matcher, **settings,
     )  # fmt: skip
     assert isinstance(found, MapMatching)

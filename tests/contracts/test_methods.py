@@ -58,6 +58,16 @@ TINY: dict[str, dict[str, Any]] = {
     "cloaking": {"k": 2, "minutes": None, "max_radius_m": 8000.0},
     "lkc": {"k": 2, "cells_m": 5000.0},
     "k_anonymity": {"k": 2, "cells_m": [2000.0, 16000.0], "minutes": [None], "min_labels": 1},
+    "escalation": {
+        "k": 2,
+        "cells_m": [8000.0],
+        "coarsest_useful_m": 16000.0,
+        "minutes": [None],
+        "min_labels": 1,
+        "tolerance": 1.0,
+        "length": 8,
+        "synthesizer": "privtrace",
+    },
 }
 # further forms of a method that obey the same laws: name -> (method, parameters)
 CONDITIONS: dict[str, dict[str, Any]] = {
@@ -112,6 +122,16 @@ FORMS |= {
         {**TINY["k_anonymity"], "cells": "adaptive", "cells_m": [7000.0], "depth": 1, "count": "trajectory"},
     ),
 }
+FORMS |= {
+    f"escalation, to {synthesizer}": (
+        "escalation",
+        {
+            **TINY["escalation"], "tolerance": 0.0, "n_made": 5, "coarsest_useful_m": 8000.0, "synthesizer": synthesizer,
+            "epsilon": 20.0, "synthesizer_parameters": {k: v for k, v in TINY[synthesizer].items() if k not in ("length", "epsilon")},
+        },
+    )
+    for synthesizer in ("privtrace", "prefix_tree", "road_counts")
+}  # fmt: skip
 FORMS |= {
     f"{m}, at most 2 trips of a user": (m, {**TINY[m], "trips_per_user": 2})
     for m in ("prefix_tree", "privtrace", "adatrace", "flat", "road_counts", "private_evolution")

@@ -14,17 +14,8 @@ from trajkit.handover import assess as assessing
 from trajkit.handover.budget import Spend
 from trajkit.handover.choice import Choice, chosen
 from trajkit.handover.dpia import record, residual
-from trajkit.handover.rehearsal import (
-    EMPTY,
-    INFERENCE,
-    LINKABILITY,
-    SINGLING_OUT,
-    UTILITY,
-    Figure,
-    Rehearsed,
-    rehearse,
-    utility,
-)
+from trajkit.handover.figure import INFERENCE, LINKABILITY, SINGLING_OUT, Figure
+from trajkit.handover.rehearsal import EMPTY, UTILITY, Rehearsed, rehearse, utility
 from trajkit.handover.release import Source
 from trajkit.methods import make_method
 from trajkit.split import fold
@@ -50,7 +41,7 @@ def by_kind(found: Rehearsed, kind: str) -> list[Figure]:
 def test_every_attack_succeeds_where_the_records_themselves_are_released(source: Source) -> None:
     real = Choice("real", make_method("real", length=13), None)
     found = rehearse(real, source, n=300)
-    (linked,) = by_kind(found, LINKABILITY)
+    linked = by_kind(found, LINKABILITY)[0]
     assert linked.before is not None and linked.before > 0.95
     assert linked.after is not None and linked.after > 0.8
     for f in by_kind(found, INFERENCE)[:2]:
@@ -60,7 +51,7 @@ def test_every_attack_succeeds_where_the_records_themselves_are_released(source:
 
 def test_k_anonymity_lowers_what_is_named_to_its_bound_and_singles_nobody_out(source: Source) -> None:
     found = rehearse(chosen("k_anonymity", {"k": 5}), source, n=1)
-    (linked,) = by_kind(found, LINKABILITY)
+    linked = by_kind(found, LINKABILITY)[0]
     assert linked.after is not None and linked.after_interval is not None
     assert linked.after_interval[0] <= 1 / 5 < (linked.before or 0)
     for f in by_kind(found, SINGLING_OUT):

@@ -79,8 +79,9 @@ def test_a_promise_about_few_points_is_not_called_one_about_trajectories() -> No
     )
     assert "L = 2" in risk.in_short(lkc) and "L = 2" in lkc.in_words()
     assert risk.in_short(whole) == "k-anonymity, k = 3, user"
-    for name in ("k_anonymity", "k_delta", "cloaking", "lkc"):
-        off = {"k_delta": {"interval_s": None}, "k_anonymity": {"minutes": (None,)}}.get(name, {"minutes": None})
+    for name in ("k_anonymity", "k_delta", "cloaking", "lkc", "escalation"):
+        none = {"minutes": (None,)}
+        off = {"k_delta": {"interval_s": None}, "k_anonymity": none, "escalation": none}.get(name, {"minutes": None})
         said = {
             count: make_method(name, k=3, count=count, **off)
             .fit(trajs, seed=0)
@@ -90,6 +91,38 @@ def test_a_promise_about_few_points_is_not_called_one_about_trajectories() -> No
         }
         assert any("tell persons apart rightly" in a for a in said["user"]), name
         assert not any("tell persons apart rightly" in a for a in said["trajectory"]), name
+
+
+def test_an_escalation_is_attacked_in_what_is_somebodys() -> None:
+    """Eight walks, five people on each: kept in squares of 1 km; made trajectories change nobody's risk of being named."""
+    train = people(walks(8, 12, seed=0).take(np.arange(40) % 8), "m", 2, timed=True)
+    test = people(walks(10, 12, seed=1), "o", timed=True)
+    off = {"k": 3, "minutes": (None,), "synthesizer": "privtrace", "n_made": 30}
+    kept = {"suppress": "segments", "k": 3, "minutes": (None,), "cells_m": (1000.0,), "suppression_budget": 1.0}
+    lone = people(walks(5, 12, seed=2), "l", timed=True)  # too rare
+    mixed = Trajectories.from_frame(pd.concat([train.to_frame(), lone.to_frame()]), meta=META)
+    mixed = replace(mixed, t=mixed.t + mixed.traj_of_point)  # type: ignore[operator]  # no record is a copy of another
+    one, alone = (
+        risk._attacked(run_of(name, mixed, test, **p))
+        for name, p in (("escalation", {**off, "tolerance": 0.0}), ("k_anonymity", kept))
+    )
+    for a, b in zip(one, alone, strict=True):
+        for name in (
+            "named",
+            "named_low",
+            "named_high",
+            "named by cells",
+            "bound",
+            "guess",
+            "suppressed",
+            "kind",
+            "fields",
+        ):
+            assert a[name] == b[name], name
+        assert a["guarantee"] == "k-anonymity, k = 3, user; made ones: epsilon 1, trajectory" and a["bound"] == 1 / 3
+        assert 0 < a["named"] <= 1 / 3 and a["suppressed"] > 0
+    (nobody,) = risk._attacked(run_of("escalation", mixed, test, **{**off, "k": 46, "tolerance": 0.0}))
+    assert "named" not in nobody and "named by cells" not in nobody and 0 < nobody["auc"] < 1
 
 
 def test_an_empty_release_does_not_win_by_silence() -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from trajkit.study import run as run_module
-from trajkit.study.anonymity_panels import figures, held, lattice, missing, regions
+from trajkit.study.anonymity_panels import figures, held, kept_and_made, lattice, missing, regions, stages
 from trajkit.study.claim import AGREES, DISAGREES, NOT_TESTABLE, UNDECIDABLE
 from trajkit.study.risk import ALL, COLUMNS, FOUND, SPACE, named, risk_of
 from trajkit.study.rule_isolated import isolated
@@ -97,6 +97,23 @@ def test_risk_is_computed_once_for_a_run(k_anonymous: Run) -> None:
 def test_cells_in_words() -> None:
     assert named("k_anonymity-syntactic-k-10") == "k-anonymity k 10" and named("gan-plain") == "GAN without DP"
     assert named("real") == "real trajectories" and named("my own") == "my own"
+
+
+def test_tables_of_an_escalation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lattice_ = {"k": 3, "cells_m": [500.0], "minutes": [None], "synthesizer": "privtrace", "n_made": 40}
+    run = done("escalation", tmp_path, monkeypatch, **lattice_, tolerance=0.0)
+    release, source = run.release(None), run.origin()
+    assert source is not None and (source < 0).sum() == 40 and len(source) == len(release.trajectories)
+    table = stages(release.report)
+    assert len(table) == 3 and table["made"].tolist() == ["", "", 40] and table["cells"].iloc[1] == "square 1000 m"
+    assert table["points suppressed"].iloc[:2].between(0, 1).all()
+    assert lattice(release.report)["taken"].tolist() == ["", "yes"]
+    assert any(of.startswith("points, by length") for of in missing(release.report)["of"])
+    parts = kept_and_made(release.trajectories)
+    assert len(parts["made"]) == 40 and len(parts["kept, coarser"]) == (source >= 0).sum()
+    assert named("escalation-syntactic").startswith("escalation")
+    stops = done("escalation", tmp_path / "b", monkeypatch, **lattice_, tolerance=1.0).release(None)
+    assert len(stages(stops.report)) == 1 and set(kept_and_made(stops.trajectories)) == {"kept, coarser"}
 
 
 def test_tables_of_a_release(k_anonymous: Run) -> None:

@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 from made import baselines, study
 
+from trajkit.attacks.adversaries import MATCHED
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.study import decisions as module
-from trajkit.study.decisions import decisions, errors_by_cell
+from trajkit.study.adversaries import COLUMNS
+from trajkit.study.decisions import ASIDE, decisions, errors_by_cell
 from trajkit.study.results import StudyResults
 from trajkit.study.risk import SPACE
 from trajkit.study.silence import HOURS
@@ -32,6 +34,7 @@ def made(folder: Path, monkeypatch: pytest.MonkeyPatch, **rescaled: float) -> St
             promise = POINTS if run["cell"].startswith("cloaking") else ANONYMOUS
             (folder / "runs" / run["run_id"] / "guarantee.json").write_text(promise.to_json())
     monkeypatch.setattr(module, "silence_table", lambda _: pd.DataFrame({"cell": [], f"{HOURS}, rescaled": []}))
+    monkeypatch.setattr(module, "adversary_table", lambda _: pd.DataFrame(columns=COLUMNS))
     monkeypatch.setattr(
         module,
         "risk_table",
@@ -61,6 +64,19 @@ def test_an_anonymous_release_is_taken_where_no_dp_release_is_usable_and_its_ris
 ) -> None:
     s = made(tmp_path, monkeypatch, privtrace__private=0.6, k_anonymity__syntactic=0.1)
     assert all("k-anonymity, which does not add up" in t and "AUC of 0.60" in t for t in taken(s))
+
+
+def test_an_anonymous_release_that_names_more_often_than_one_in_k_is_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s = made(tmp_path, monkeypatch, privtrace__private=0.6, k_anonymity__syntactic=0.1, lkc__syntactic=0.3)
+    named = {"cell": "k_anonymity-syntactic", "measure": MATCHED, "value": 0.5, "low": 0.4, "k": 5}
+    monkeypatch.setattr(module, "adversary_table", lambda _: pd.DataFrame([named]))
+    table = decisions(s)
+    assert all(t.startswith("LKC-privacy, which does not add up") for t in taken(s))
+    assert (table[ASIDE] == "k-anonymity (named by streets 0.50, 1/k is 0.20)").all()
+    monkeypatch.setattr(module, "adversary_table", lambda _: pd.DataFrame([{**named, "low": 0.19}]))
+    assert all(t.startswith("k-anonymity, which") for t in taken(s)) and not decisions(s)[ASIDE].any()
 
 
 def test_nothing_is_taken_where_nothing_is_usable_and_a_promise_about_points_is_none_about_people(

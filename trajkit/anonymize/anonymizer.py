@@ -21,6 +21,7 @@ from trajkit.preprocess import DropReport, original_of, split_at_gaps
 from trajkit.trajectories import Meta, Trajectories
 
 COPIED = 3
+MADE = "made-"  # how ids of trajectories begin that a synthesizer made, in a release that has true ones too
 # a table without a column for users gives every trajectory one of its own
 WHO = (
     "user ids tell persons apart rightly: where a person has several, or each trajectory its own, k counts those and not people "
@@ -47,8 +48,8 @@ class AnonymizerConfig(MethodConfig):
 class Anonymizer:
     """What marks an anonymizer: it releases all that it may, so ``release`` takes None for the number of trajectories.
 
-    ``origin_``, left by ``release``, is the private map, int64 [r]: from which trajectory of the input each released one was made. It is for
-    those who audit the release (`trajkit.attacks`), and never leaves.
+    ``origin_``, left by ``release``, is the private map, int64 [r]: from which trajectory of the input each released one was made, -1 for
+    those that a synthesizer made of nobody. It is for those who audit the release (`trajkit.attacks`), and never leaves.
     """
 
     RELEASES_ALL = True

@@ -93,8 +93,9 @@ class KAnonymity(Anonymizer):
 
 
 def _report(train: Trajectories, c: KAnonymityConfig, found: Found) -> dict[str, Any]:
-    public, exact = missing(train, found.groups.released_points(len(train)), c.k)
-    judged = "points" if c.suppress == "segments" else "trajectories"
+    parts = c.suppress == "segments"
+    public, exact = missing(train, found.groups.released_points(len(train)), c.k, parts=parts)
+    judged = "points" if parts else "trajectories"
     notes = []
     if not found.within_budget:
         notes.append(

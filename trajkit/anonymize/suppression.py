@@ -34,8 +34,13 @@ def told(shares_: dict[str, float], trajs: Trajectories, k: int) -> dict[str, fl
     return {what: rounded(share) for what, share in shares_.items()} if enough else {}
 
 
-def missing(trajs: Trajectories, released_points: np.ndarray, k: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def missing(
+    trajs: Trajectories, released_points: np.ndarray, k: int, *, parts: bool = False
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Suppressed shares, for the public and exact, where ``released_points`` (int64 [n]) of each trajectory are released.
+
+    ``parts``: trajectories may be released in part, so strata are told of the share of points as well: one short part that is left makes a
+    trajectory no missing one.
 
     A user is suppressed who has nothing in the release. Strata are by travelled length, by the public square of ``START_M`` metres in which
     a trajectory starts, and by local hour of its start where there are times.
@@ -49,15 +54,18 @@ def missing(trajs: Trajectories, released_points: np.ndarray, k: int) -> tuple[d
         lost = np.bincount(of[gone], minlength=len(known))
         count = np.bincount(of, minlength=len(known))
         pair, at = np.unique(of * many + trajs.user, return_inverse=True)
-        own = np.bincount(at, gone.astype(np.float64)) / np.bincount(at)
         people = np.bincount(pair // many, minlength=len(known))
-        mean = np.bincount(pair // many, own, minlength=len(known)) / np.maximum(people, 1)
         names = [named(label) for label in known.tolist()]
         rows = list(zip(names, (lost / count).tolist(), count.tolist(), people.tolist(), strict=True))
         exact[name] = {label: {"suppressed": s, "trajectories": c, "users": p} for label, s, c, p in rows}
-        public[name] = {
-            label: rounded(m) for label, m, p in zip(names, mean.tolist(), people, strict=True) if p >= fewest
-        }
+        told_of = {name: (gone, np.ones(len(trajs)))}
+        told_of |= {f"points, {name}": (trajs.lengths - released_points, trajs.lengths)} if parts else {}
+        for what, (less, all_) in told_of.items():
+            own = np.bincount(at, less) / np.maximum(np.bincount(at, all_), 1)
+            mean = np.bincount(pair // many, own, minlength=len(known)) / np.maximum(people, 1)
+            public[what] = {
+                label: rounded(m) for label, m, p in zip(names, mean.tolist(), people, strict=True) if p >= fewest
+            }
     public["sets and strata of fewer users are left out"] = fewest
     return public, exact
 

@@ -27,7 +27,7 @@ from trajkit.attacks.not_possible import NotPossible
 from trajkit.attacks.origin import Origin
 from trajkit.attacks.public_model import link_model, noise_model, public_model
 from trajkit.attacks.reconstruction import Reconstruction, reconstruction
-from trajkit.attacks.segment_linking import SegmentLinking, groups_of, link_parts, segment_linking
+from trajkit.attacks.segment_linking import Links, SegmentLinking, groups_of, link_parts, segment_linking
 from trajkit.attacks.street_sequences import Streets
 from trajkit.datasets.city import simulate
 from trajkit.datasets.city_routes import city_settings, known_to_city, true_streets
@@ -114,12 +114,14 @@ def attack(
     about = (truth, method, parameters, release, origin)
     found: list[Finding] = []
     found += _streets(*about, seed=seed, targets=targets)
-    linked = link_model(method, parameters, release)
-    found += _parts(truth, out, origin, linked, seed=seed)
+    model = link_model(method, parameters, release)
+    timed = origin is not None and out.t is not None and len(out) > 0
+    links = link_parts(out, seed=seed, **model) if timed else None
+    found += _parts(truth, out, origin, links, model, seed=seed)
     evidence = (
         "ends" if parameters.get("of") == "clock" else "stays"
     )  # days are not released, so no two trips follow each other
-    found += _homes(truth, out, origin, linked, evidence, seed=seed)
+    found += _homes(truth, out, origin, links, evidence)
     found += _points(*about, seed=seed, targets=targets)
     return found
 
@@ -161,12 +163,12 @@ def _streets(
 
 
 def _parts(
-    truth: Truth, out: Trajectories, origin: Origin | None, linked: dict[str, Any], *, seed: int
+    truth: Truth, out: Trajectories, origin: Origin | None, links: Links | None, model: dict[str, Any], *, seed: int
 ) -> Iterator[Finding]:
     if origin is not None and len(out) and out.t is None:
         yield from _none(PARTS, "the release has no times, so it is not known what follows what")
         return
-    found: SegmentLinking | NotPossible = segment_linking(truth.raw, out, origin, seed=seed, **linked)
+    found: SegmentLinking | NotPossible = segment_linking(truth.raw, out, origin, seed=seed, links=links, **model)
     if isinstance(found, NotPossible):
         yield from _none(PARTS, found.reason)
         return
@@ -176,15 +178,15 @@ def _parts(
 
 
 def _homes(
-    truth: Truth, out: Trajectories, origin: Origin | None, linked: dict[str, Any], evidence: str, *, seed: int
+    truth: Truth, out: Trajectories, origin: Origin | None, links: Links | None, evidence: str
 ) -> Iterator[Finding]:
     """By printed names where some last, else by the groups that linking makes."""
     if truth.raw.t is None:
         yield from _none(HOMES, "the data has no times, so nights and working hours are not known")
         return
     group = None
-    if origin is not None and out.t is not None and len(np.unique(out.user)) == len(out) > 0:
-        group = groups_of(link_parts(out, seed=seed, **linked), len(out))
+    if links is not None and len(np.unique(out.user)) == len(out):
+        group = groups_of(links, len(out))
     found: HomeWork | NotPossible = home_work(truth.raw, truth.anchors, out, origin, group=group, evidence=evidence)
     if isinstance(found, NotPossible):
         yield from _none(HOMES, found.reason)

@@ -94,7 +94,7 @@ def home_work(
     truth   homes and works of people by the names of ``raw`` (`anchors.from_table`, or `infer` of raw data where nobody knows them)
     origin  the private map; a person is looked for in the group that holds most of his released trajectories
     group   [r] which released trajectories the adversary takes for one person's (`segment_linking.groups_of`); None: by the printed user
-    `NotPossible` without origin, without times, and without names, namely where every trajectory has a user of its own and no group is given.
+    `NotPossible` without origin, without times, without any home or work in ``truth``, and without names, namely where every trajectory has a user of its own and no group is given.
     Raises ParameterError for settings out of range, and an origin, groups or names that do not fit.
     """
     chosen = checked(HomeWorkSettings, settings, where="home_work")
@@ -122,7 +122,7 @@ def home_work(
         if getattr(truth, place)[1].any()
     )
     if not found:
-        raise ParameterError("home_work: truth has no home and no work of anybody: there is nothing to compare with")
+        return NotPossible(NAME, "nobody's home or work is known, so there is nothing to compare with")
     return HomeWork(found, int(label.max()) + 1, chosen.evidence, chosen.radius_m, chosen.level)
 
 

@@ -19,7 +19,7 @@ from trajkit.trajectories import Trajectories
 GPS_M = 5.0
 NEXT_TRIP_S, NEXT_TRIP_M = 14 * 3600.0, 200.0  # from an evening to the next morning; where a car is left
 WAIT_MPS = 0.002  # where it is left says more than when
-MOST = 20_000_000
+MOST = 200_000_000
 ON_CENTRE_M = 0.01  # printed degrees come back to metres with less than a millimetre lost
 
 
@@ -35,7 +35,10 @@ def public_model(method: str, parameters: Mapping[str, Any], release: Release) -
 
     Anonymizers that print cells or regions: these. (k,delta): points that are off by the radius of its groups. Others: points as they stand.
     """
-    if method == "k_anonymity":
+    if method in (
+        "k_anonymity",
+        "escalation",
+    ):  # of the latter what was made of true trajectories; made ones are marked
         cut = parameters["suppress"] != "trajectory" or parameters["gap_s"] is not None or parameters["stays"] != "keep"
         settings: dict[str, Any] = {"whole": not cut}
         kind, _, size = str(release.report["setting"]["cells"]).partition(" ")

@@ -29,6 +29,8 @@ from trajkit.parameters import checked
 from trajkit.trajectories import Trajectories
 
 NAME = "segment linking"
+NO_TIMES = "segment linking needs times, and the release has none: set space_only to true"
+EQUAL_M = 1e-6  # what lies so near together is joined in random order
 MOST_PAIRS, MOST_LOOKED_AT = 50_000_000, 2_000_000_000
 
 
@@ -96,10 +98,11 @@ class SegmentLinking:
 
 
 def segment_linking(
-    raw: Trajectories, released: Trajectories, origin: Origin | None, *, seed: int, **settings: Any
-) -> SegmentLinking | NotPossible:
+    raw: Trajectories, released: Trajectories, origin: Origin | None, *, seed: int, links: Links | None = None, **settings: Any
+) -> SegmentLinking | NotPossible:  # fmt: skip
     """Link the parts of ``released`` and count by the private map ``origin`` who they are of; settings: `LinkingSettings`.
 
+    links   what `link_parts` made of ``released`` with these settings, where that is known already (no part of it may be a made one)
     `NotPossible` for generated trajectories (no origin), a release without times (unless ``space_only``), and where nobody has two parts.
     Raises ParameterError for settings out of range, an origin that does not fit or has several sources for one part.
     """
@@ -121,7 +124,7 @@ def segment_linking(
     linkable = same > 0
     if not linkable.any():
         return NotPossible(NAME, "nobody has two released parts that follow each other in the time that is looked at")
-    made = link_parts(released, seed=seed, **settings)
+    made = link_parts(released, seed=seed, **settings) if links is None else links
     correct = person[made.first] == person[made.second]
     hit = np.zeros(len(released), dtype=bool)
     hit[made.first[correct]] = True
@@ -148,29 +151,23 @@ def link_parts(released: Trajectories, *, seed: int, **settings: Any) -> Links:
     Raises ParameterError for settings out of range, a release without times unless ``space_only``, or too many pairs to look at.
     """
     chosen = checked(LinkingSettings, settings, where="link_parts")
-    order, low, high = _windows(released, chosen)
     ends, begins = released.xy[released.ends], released.xy[released.starts]
-    t = np.zeros(released.n_points, dtype=np.int64) if chosen.space_only else released.t
-    assert t is not None
+    window = (-np.inf, np.inf) if chosen.space_only else (-1000 * chosen.overlap_s, 1000 * chosen.gap_s)
+    if not chosen.space_only and released.t is None:
+        raise ParameterError(NO_TIMES)
+    t = np.zeros(released.n_points, dtype=np.int64) if released.t is None or chosen.space_only else released.t
+    farthest = 0.0 if chosen.space_only else max(chosen.gap_s, chosen.overlap_s)
     about = (
-        order,
-        low,
-        high,
-        ends,
-        begins,
-        t[released.ends],
-        t[released.starts],
-        chosen.near_m,
-        chosen.speed_mps,
-        chosen.wait_mps,
-    )
+        *_near(ends, begins, chosen.near_m + chosen.speed_mps * farthest), ends, begins, t[released.ends], t[released.starts], *window,
+        chosen.near_m, chosen.speed_mps, chosen.wait_mps,
+    )  # fmt: skip
     none = np.zeros(0, dtype=np.int64)
     count = _pairs(*about, none, none, np.zeros(0))
     if count > MOST_PAIRS:
         raise ParameterError(f"segment linking: {count:,} pairs of parts may be linked: shorten gap_s or near_m")
     first, second, apart = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64), np.empty(count)
     _pairs(*about, first, second, apart)
-    rank = np.lexsort((seeds.rng(seed, "attack", NAME, "equals").random(count), apart))
+    rank = np.argsort(apart + EQUAL_M * seeds.rng(seed, "attack", NAME, "equals").random(count))
     taken = _greedy(first[rank], second[rank], len(released))
     return Links(first[rank][taken], second[rank][taken])
 
@@ -187,13 +184,25 @@ def _windows(released: Trajectories, chosen: LinkingSettings) -> tuple[np.ndarra
         n = len(released)
         return np.arange(n), np.zeros(n, dtype=np.int64), np.full(n, n, dtype=np.int64)
     if released.t is None:
-        raise ParameterError("segment linking needs times, and the release has none: set space_only to true")
+        raise ParameterError(NO_TIMES)
     begin, end = released.t[released.starts], released.t[released.ends]
     order = np.argsort(begin, kind="stable")
     low = np.searchsorted(begin[order], end - int(chosen.overlap_s * 1000), side="left")
     high = np.searchsorted(begin[order], end + int(chosen.gap_s * 1000), side="right")
     if (pairs := int((high - low).sum())) > MOST_LOOKED_AT:
         raise ParameterError(f"segment linking: {pairs:,} pairs of parts lie within gap_s of each other: shorten gap_s")
+    return order, low, high
+
+
+def _near(ends: np.ndarray, begins: np.ndarray, within: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Beginnings in order of their square, and, [n, 3], the ranges of them in the columns of squares about each end: all within reach are there."""
+    corner = np.minimum(ends.min(axis=0), begins.min(axis=0)) - within
+    a, b = (np.floor((xy - corner) / within).astype(np.int64) for xy in (ends, begins))
+    rows = max(int(a[:, 1].max()), int(b[:, 1].max())) + 2
+    key = b[:, 0] * rows + b[:, 1]
+    order = np.argsort(key, kind="stable")
+    column = (a[:, :1] + np.array([-1, 0, 1])) * rows + a[:, 1:]
+    low, high = (np.searchsorted(key[order], column + d, side) for d, side in ((-1, "left"), (1, "right")))  # type: ignore[call-overload]
     return order, low, high
 
 
@@ -215,21 +224,23 @@ def _chain(group: np.ndarray, person: np.ndarray) -> float:
 
 @njit(cache=True)
 def _pairs(
-    order, low, high, ends, begins, end_t, begin_t, near, speed, weight, first, second, apart
+    order, low, high, ends, begins, end_t, begin_t, earliest, latest, near, speed, weight, first, second, apart
 ):  # pragma: no cover - compiled
     """Count the pairs near enough, and write them where there is room."""
     n = 0
-    for i in range(len(low)):
-        for k in range(low[i], high[i]):
-            j = order[k]
-            if j == i:
-                continue
-            wait = abs(begin_t[j] - end_t[i]) / 1000.0
-            d = np.hypot(begins[j, 0] - ends[i, 0], begins[j, 1] - ends[i, 1])
-            if d <= near + speed * wait:
-                if n < len(first):
-                    first[n], second[n], apart[n] = i, j, d + weight * wait
-                n += 1
+    for i in range(len(ends)):
+        for column in range(3):
+            for k in range(low[i, column], high[i, column]):
+                j = order[k]
+                later = begin_t[j] - end_t[i]
+                if j == i or later < earliest or later > latest:
+                    continue
+                wait = abs(later) / 1000.0
+                d = np.hypot(begins[j, 0] - ends[i, 0], begins[j, 1] - ends[i, 1])
+                if d <= near + speed * wait:
+                    if n < len(first):
+                        first[n], second[n], apart[n] = i, j, d + weight * wait
+                    n += 1
     return n
 
 

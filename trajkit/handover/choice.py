@@ -22,11 +22,16 @@ PUBLISHED = ("gan", "privtrace")  # methods of which a variant as published prom
 
 @dataclass(frozen=True)
 class Choice:
-    """``method`` (not fitted) under its ``name``; ``spend``: what it will cost at most, None for anonymizers, which have no epsilon."""
+    """``method`` (not fitted) under its ``name``; ``spend``: what it will cost at most, None for anonymizers that have no epsilon."""
 
     name: str
     method: Method
     spend: Spend | None
+
+    @property
+    def keeps_true_ones(self) -> bool:
+        """Whether trajectories made from true ones leave, coarser: these are in no epsilon."""
+        return isinstance(self.method, Anonymizer)
 
     @property
     def protects_user_by(self) -> int | None:
@@ -50,7 +55,7 @@ def chosen(name: str, parameters: dict[str, Any]) -> Choice:
     """The method ``name`` with ``noise: os``. Raises ParameterError, naming the parameter, for what may not be handed over."""
     cls = method_class(name)
     fields = cls.Config.model_fields
-    if issubclass(cls, Anonymizer):
+    if issubclass(cls, Anonymizer) and "noise" not in fields:
         return Choice(name, make_method(name, **parameters), None)
     if "noise" not in fields:
         raise ParameterError(

@@ -16,9 +16,10 @@ from trajkit.errors import ParameterError
 from trajkit.handover.assess import PRIVATE, folder_of
 from trajkit.handover.choice import Choice
 from trajkit.handover.document import Page, shown
+from trajkit.handover.figure import AFTER, BEFORE, INFERENCE, LINKABILITY, Figure
 from trajkit.handover.ledger import Account, BudgetLedger
 from trajkit.handover.publishable import published_guarantee
-from trajkit.handover.rehearsal import AFTER, BEFORE, INFERENCE, LINKABILITY, Figure, Rehearsed, rehearse
+from trajkit.handover.rehearsal import Rehearsed, rehearse
 from trajkit.handover.release import Source, ledger_folder
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.study.run import mark_figures_private
@@ -27,8 +28,7 @@ from trajkit.yamlio import write_text
 
 USABLE = 0.5  # a rescaled error below it is closer to real data than to no information
 NOT_MEASURED = (
-    "an adversary with better knowledge than four places or whole trips, with the street map, with other releases of the same people, or with "
-    "data from elsewhere",
+    "an adversary who knows more than is said beside each figure, who has other releases of the same people, or data from elsewhere",
     "what a place says about a person (home, worship, health), where all who share it share that too",
     "people who are not of the usual kind: averages over drawn targets say nothing of the most exposed person",
 )
@@ -67,7 +67,7 @@ def _record(
         "parameters": choice.method.config.model_dump(mode="json"),
         "promise": {
             "in words": g.in_words(), "kind": g.kind, "unit": g.unit, "epsilon": g.epsilon, "delta": g.delta, "k": g.k,
-            "adjacency": g.adjacency, "assumptions": list(g.assumptions),
+            "adjacency": g.adjacency, "parts": [p.in_words() for p in g.parts], "assumptions": list(g.assumptions),
         },
         "budget": None if account is None else account.in_words(),
         "measured on": "a rehearsal with the same parameters on four fifths of the people, the others held out; nothing of it leaves",

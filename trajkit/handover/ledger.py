@@ -39,9 +39,10 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 @dataclass(frozen=True)
 class Account:
-    """What the lines of an account say. ``spends``: every entry, the reserved ones included; ``anonymous``: releases without an epsilon;
-    ``unbounded``: marks of the data of which releases by trajectory were made while nothing bounded the trajectories of a user; ``cuts``: in
-    how many ways the data of releases by trajectory was cut into them."""
+    """What the lines of an account say. ``spends``: every entry, the reserved ones included; ``anonymous``: releases that hold
+    trajectories made from true ones, in no epsilon, whether or not they have one for others; ``unbounded``: marks of the data of which
+    releases by trajectory were made while nothing bounded the trajectories of a user; ``cuts``: in how many ways the data of releases by
+    trajectory was cut into them."""
 
     name: str
     cap: Cap | None
@@ -61,10 +62,10 @@ class Account:
 
     def in_words(self) -> str:
         """The sums in one sentence."""
-        s = self.sums()
+        s, m = self.sums(), self.most_trips
         bound = (
-            f"a user having at most {self.most_trips} trajectories"
-            if self.most_trips
+            f"a user having at most {m} trajectories"
+            if m
             else "nothing bounding the trajectories of a user (MOST_TRIPS)"
         )
         return (
@@ -90,10 +91,11 @@ class BudgetLedger:
 
     def reserve(
         self, content: str | tuple[str, ...], *, spend: Spend | None, method: str, cap: Asked = NOTHING, raise_cap: bool = False,
-        most_trips: int | None = None, largest: int = 0, account: str | None = None,
+        most_trips: int | None = None, largest: int = 0, account: str | None = None, anonymous: bool = False,
     ) -> Ticket:  # fmt: skip
         """Enter ``spend`` (None: a release without an epsilon, which is only noted) and return its ticket, the entry being on the disk.
 
+        anonymous: it has an epsilon, and holds anonymized true trajectories as well, which no epsilon covers: both are noted.
         content: texts any of which identifies the data, the last one as it is cut. cap: asked for on the first DP release of an account; a larger
         one later needs ``raise_cap``. most_trips: public bound on a user's trajectories; a larger one replaces a smaller one; ``largest``: how
         many some user really has. Raises PrivacyAccountingError, with the sum, where the cap would be passed; ParameterError for a cap that is
@@ -103,9 +105,8 @@ class BudgetLedger:
             marks = self._marks(content)
             name = self._booked(marks, account) or account or self._opened(marks)
             before = self._read(name)
-            lines: list[dict[str, Any]] = [
-                {"event": "data", "fingerprint": m} for m in marks if m not in before.fingerprints
-            ]
+            new = [mark for mark in marks if mark not in before.fingerprints]
+            lines: list[dict[str, Any]] = [{"event": "data", "fingerprint": mark} for mark in new]
             bound = _bound(before, spend, most_trips, largest, marks[-1])
             if most_trips is not None and most_trips > (before.most_trips or 0):
                 lines.append({"event": "bound", "most_trips": most_trips})
@@ -116,16 +117,16 @@ class BudgetLedger:
                 _check(before, spend, used, bound)
             entry = secrets.token_hex(8)
             cost = {} if spend is None else {**asdict(spend), "cut": marks[-1]}
-            lines.append({"event": "reserved", "entry": entry, "at": _now(), "method": method, **cost})
+            both = {"anonymous": True} if anonymous and spend is not None else {}
+            lines.append({"event": "reserved", "entry": entry, "at": _now(), "method": method, **cost, **both})
             append_lines(self._file(name), lines)
             return Ticket(entry, self._read(name))
 
     def complete(self, ticket: Ticket, *, spend: Spend | None) -> None:
         """Note that the release of ``ticket`` is out. ``spend``: what its guarantee says; a smaller one changes nothing."""
         with self._locked():
-            cost = {} if spend is None else asdict(spend)
-            done = {"event": "released", "entry": ticket.entry, "at": _now(), **cost}
-            append_lines(self._file(ticket.account.name), [done])
+            line = {"event": "released", "entry": ticket.entry, "at": _now(), **(asdict(spend) if spend else {})}
+            append_lines(self._file(ticket.account.name), [line])
 
     def state(self, content: str | tuple[str, ...]) -> Account:
         """The account of this data, empty where there is none yet."""
@@ -263,6 +264,7 @@ def _account(name: str, lines: list[dict[str, Any]]) -> Account:
     done: set[str] = set()
     unbounded: set[str | None] = set()
     cuts: set[str | None] = set()
+    mixed: set[str] = set()
     for line in lines:
         kind = line["event"]
         if kind == "cap":
@@ -274,12 +276,14 @@ def _account(name: str, lines: list[dict[str, Any]]) -> Account:
         elif kind in ("reserved", "released"):
             spends[line["entry"]] = _larger(spends.get(line["entry"]), line)
             done |= {line["entry"]} if kind == "released" else set()
-            cuts |= {line.get("cut")} if kind == "reserved" and line.get("unit") == "trajectory" else set()
-            if kind == "reserved" and line.get("unit") == "trajectory" and most is None:
-                unbounded.add(line.get("cut"))
+            mixed |= {line["entry"]} if line.get("anonymous") else set()
+            if kind == "reserved" and line.get("unit") == "trajectory":
+                (cuts if most else unbounded).add(line.get("cut"))
     counted = [s for s in spends.values() if s is not None]
-    left = len(spends) - len(done), len(spends) - len(counted)
-    return Account(name, cap, most, frozenset(marks), tuple(counted), *left, frozenset(unbounded), len(cuts))
+    left = len(spends) - len(done), len(spends) - len(counted) + len(mixed)
+    return Account(
+        name, cap, most, frozenset(marks), tuple(counted), *left, frozenset(unbounded), len(cuts | unbounded)
+    )
 
 
 def _larger(known: Spend | None, line: dict[str, Any]) -> Spend | None:

@@ -71,7 +71,7 @@ def _by_origin(trajs: Trajectories, origin: np.ndarray | None, k: int) -> dict[s
     """`suppression.missing` of whole trajectories, for methods that do not tell it themselves."""
     if origin is None:
         return {}
-    kept = np.zeros(len(trajs), dtype=np.int64)
+    kept, origin = np.zeros(len(trajs), dtype=np.int64), origin[origin >= 0]
     kept[np.unique(origin)] = trajs.lengths[np.unique(origin)]
     public, _ = missing(trajs, kept, k)
     return {name: value for name, value in public.items() if name != "points"}

@@ -15,6 +15,7 @@ from trajkit.anonymize.anonymizer import persons
 from trajkit.anonymize.cloak_regions import Rung, people_in
 from trajkit.anonymize.cloaking import CloakingConfig
 from trajkit.anonymize.clock import compared_times
+from trajkit.anonymize.escalation import EscalationConfig
 from trajkit.anonymize.k_delta import KDeltaConfig
 from trajkit.anonymize.lkc import LkcConfig
 from trajkit.anonymize.search import KAnonymityConfig, search
@@ -31,6 +32,7 @@ HOUR_MINUTES = 60
 WHOLE, PARTS, CLOAKED, LOCAL, TOGETHER = (
     "k-anonymity of whole trips", "k-anonymity of parts of trips", "cloaking", "LKC-privacy", "(k, delta)-anonymity at equal times",
 )  # fmt: skip
+ESCALATED = "escalation (replaced by made trips)"
 
 
 @dataclass(frozen=True)
@@ -150,19 +152,33 @@ def predicted(trajs: Trajectories, who: np.ndarray, *, k: int, budget: float) ->
     below (``how``), and the ``setting``. Cheap: signatures and counts, no method is run.
     """
     rows = [_by_search(trajs, k, budget, suppress) for suppress in ("trajectory", "segments")]
+    rows.append(_escalated(trajs, k))
     rows += [_cloaked(trajs, who, k), _local(trajs, who, k)]
     rows += [_together(trajs, who, k)] if trajs.t is not None else []
     return pd.DataFrame(rows)
 
 
 def _by_search(trajs: Trajectories, k: int, budget: float, suppress: Any) -> dict[str, Any]:
-    found = search(trajs, KAnonymityConfig(k=k, suppress=suppress, suppression_budget=budget))
-    of = "points" if suppress == "segments" else "trajectories"
+    return _searched(trajs, KAnonymityConfig(k=k, suppress=suppress, suppression_budget=budget))
+
+
+def _searched(trajs: Trajectories, c: KAnonymityConfig) -> dict[str, Any]:
+    found = search(trajs, c)
+    of = "points" if c.suppress == "segments" else "trajectories"
     lost = shares(trajs, found.groups.released_points(len(trajs)))[of]
     setting = found.setting.named()
     time = "no times" if setting["minutes"] is None else f"bins of {setting['minutes']} min"
-    name = PARTS if suppress == "segments" else WHOLE
+    name = PARTS if c.suppress == "segments" else WHOLE
     return {"method": name, "lost": lost, "of": of, "how": "exact", "setting": f"{setting['cells']}, {time}"}
+
+
+def _escalated(trajs: Trajectories, k: int) -> dict[str, Any]:
+    """Points that are not kept at the coarsest useful setting, so that made trajectories would have to stand for them."""
+    c = EscalationConfig(k=k)
+    coarsest = KAnonymityConfig(
+        k=k, cells_m=(c.coarsest_useful_m,), minutes=(c.coarsest_useful_minutes,), suppress=c.suppress, suppression_budget=1.0
+    )  # fmt: skip
+    return _searched(trajs, coarsest) | {"method": ESCALATED}
 
 
 def _cloaked(trajs: Trajectories, who: np.ndarray, k: int) -> dict[str, Any]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from trajkit.handover.budget import COMPOSITION
+from trajkit.anonymize.anonymizer import MADE
+from trajkit.handover.budget import COMPOSITION, Spend
 from trajkit.handover.document import Page
 from trajkit.handover.ledger import CUT_OTHERWISE, Account
 from trajkit.handover.left_out import NEVER_MORE, LeftOut
-from trajkit.privacy.guarantee import Guarantee
+from trajkit.privacy.guarantee import Guarantee, Part
 from trajkit.trajectories import Trajectories
 
 QUESTIONS = ("What was protected", "Against whom", "How strongly", "Who was left out", "What remains")
@@ -21,7 +22,7 @@ NO_FIGURES = (
 
 @dataclass(frozen=True)
 class Facts:
-    """What the page is made from; nothing of the data but what may be said. ``account``: the ledger with this release."""
+    """What the page is made from; nothing of the data but what may be said. ``account``: the ledger with this release, ``reserved`` in it."""
 
     title: str
     purpose: str
@@ -32,6 +33,17 @@ class Facts:
     left_out: LeftOut
     trips_per_user: int | None
     parameters: tuple[tuple[str, str], ...] = ()
+    reserved: Spend | None = None
+
+    @property
+    def made(self) -> int:
+        """How many of the trajectories are marked as made, among true ones."""
+        return sum(str(i).startswith(MADE) for i in self.released.traj_ids)
+
+    @property
+    def part(self) -> Part | None:
+        """The DP promise to made trajectories in a release that keeps true ones as well."""
+        return self.guarantee.parts[0] if "anonymity" in self.guarantee.kind and self.guarantee.parts else None
 
 
 def release_page(facts: Facts) -> Page:
@@ -81,16 +93,22 @@ def _short(f: Facts) -> tuple[str, ...]:
         rest = (
             "what all k have in common; who has further knowledge or a second release of the same people may learn more"
         )
+        if p := f.part:
+            what = f"in trajectories made from true ones, {what}; in those marked as made, each {p.unit}, by differential privacy"
+            whom += "; for trajectories marked as made: anybody, whatever else he knows"
+            strong += f"; trajectories marked as made, by themselves: differential privacy, epsilon {p.epsilon:.4g}, delta {p.delta:.2g}, per {p.unit}; the whole has no epsilon"
     return what, whom, strong, out, rest
 
 
 def _contents(f: Facts) -> list[str]:
     g, fixed = f.guarantee, len(f.released) and len(set(f.released.lengths.tolist())) == 1
-    kind = (
-        "made by a method that saw noisy figures of true ones"
-        if g.kind == "dp"
-        else "true ones, made coarser (how many there are is a true count)"
-    )
+    kind = "made by a method that saw noisy figures of true ones" if g.kind == "dp" else "true ones, made coarser"
+    if f.part:
+        kind = (
+            f"{len(f.released) - f.made:,} of them true ones, made coarser, and {f.made:,} made by a method that saw noisy figures of true ones: "
+            f"their traj_id begins with {MADE}, and none of them is anybody's"
+        )
+    kind += "" if g.kind == "dp" else "; the number of true ones is a true count"
     points = f", {f.released.lengths[0]} points each" if fixed else ""
     times = "with times" if f.released.t is not None else "without times"
     box = f.released.meta.box
@@ -111,17 +129,52 @@ def _strength(f: Facts) -> list[str]:
             if earlier > 0
             else "it is the first release of this kind of this data that its owner's ledger knows"
         )
-        return [
+        said = [
             f"k = {g.k}, counted by {g.unit}; checked by: {g.accountant}",
             "k-anonymity has no epsilon and does not add up over releases; " + again,
         ]
-    epsilon, delta = float(g.epsilon or 0.0), float(g.delta or 0.0)
+        return [*said, *_of_made(f)]
+    return [
+        *_odds("the file is", g.unit, g.epsilon, g.delta, g.adjacency),
+        f"computed by: {g.accountant}",
+        *_noise(f),
+        *_sums(f),
+    ]
+
+
+def _of_made(f: Facts) -> list[str]:
+    """How strongly those are protected that are not true ones, or what became of the epsilon that was set aside for them."""
+    if f.reserved is None:
+        return []
+    if f.part is None:
+        return [
+            f"no trajectories were made, so no promise of differential privacy is needed; the {f.reserved.in_words()} set aside for them count in the "
+            "owner's ledger all the same",
+            *_sums(f),
+        ]
+    p = f.part
+    odds = _odds("the made trajectories are", p.unit, p.epsilon, p.delta, p.adjacency)
+    return [*odds, "that holds for made trajectories alone, not for the file", *_noise(f), *_sums(f)]
+
+
+def _odds(what: str, unit: str | None, epsilon: float | None, delta: float | None, adjacency: str | None) -> list[str]:
+    but = f", but for a probability of {delta:.2g}" if delta else ""
+    return [
+        f"with or without any one {unit} {what} nearly as likely: the odds of any conclusion change by at most a factor of "
+        f"{_factor(float(epsilon or 0.0))}{but}",
+        f"neighbouring data sets: one {unit} added or removed ({adjacency})",
+    ]
+
+
+def _noise(f: Facts) -> list[str]:
+    return [f"noise: {f.guarantee.rng}; numerics: {f.guarantee.numerics}"]
+
+
+def _sums(f: Facts) -> list[str]:
+    """What all releases of the data have spent."""
+    account, dp = f.account, f.guarantee.kind == "dp"
     sums = account.sums()
     said = [
-        f"with or without any one {g.unit} the file is nearly as likely: the odds of any conclusion change by at most a factor of "
-        f"{_factor(epsilon)}" + (f", but for a probability of {delta:.2g}" if delta else ""),
-        f"neighbouring data sets: one {g.unit} added or removed ({g.adjacency}); computed by: {g.accountant}",
-        f"noise: {g.rng}; numerics: {g.numerics}",
         f"all DP releases of this data so far, this one included ({COMPOSITION}): by trajectory {sums['trajectory'].in_words()}; "
         f"by user {sums['user'].in_words()}; the owner's cap is {account.cap.in_words() if account.cap else 'none'}",
     ]
@@ -135,8 +188,10 @@ def _strength(f: Facts) -> list[str]:
         )
     if account.cuts > 1:
         said.append(CUT_OTHERWISE)
-    if account.anonymous:
-        said.append("releases of the same data without an epsilon exist too; they are in no sum")
+    if dp and account.anonymous:
+        said.append(
+            "releases of the same data that hold true trajectories, made coarser, exist too; these are in no sum"
+        )
     return said
 
 
@@ -147,8 +202,14 @@ def _factor(epsilon: float) -> str:
 def _missing(page: Page, f: Facts) -> None:
     o = f.left_out
     page.listed(o.rules)
-    if f.trips_per_user:
+    if f.trips_per_user and f.guarantee.kind == "dp":
         page.say(f"Of each user at most {f.trips_per_user} trajectories were looked at, chosen by chance.")
+    if f.part:
+        at_most = f"at most {f.trips_per_user} of each user, " if f.trips_per_user else ""
+        page.say(
+            f"Made trajectories stand for nobody and bring nobody back. They were made from noisy figures of all records, {at_most}also of those "
+            "that are kept. The shares below are of true trajectories."
+        )
     page.table(("what", "share"), o.shares)
     for name, rows in o.strata.items():
         page.table((f"suppressed, {name}", "share"), rows)
@@ -170,7 +231,9 @@ def _remains(f: Facts) -> list[str]:
             "made trajectories are no evidence that anybody went there; rare places and small numbers are mostly noise",
             "what is true of many people is still visible, also where it is true of somebody whose data was left out",
         ]
+    made = "made trajectories are no evidence that anybody went there; whether any were made was decided from the data, and no promise covers that"
     return [
+        *([made] if f.part else []),
         "whoever knows a person's way sees whether a trajectory like it is in the file, and that it is missing if it is not",
         "all k may share a sensitive place (a clinic, say): then the place is known although the person is not",
         "no epsilon exists for this release, and no bound for an adversary who knows more than is assumed here",

@@ -7,6 +7,7 @@ asked for, just above it.
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 from collections.abc import Iterable, Sequence
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
+from trajkit.anonymize.anonymizer import MADE
 from trajkit.baselines import public_meta
 from trajkit.errors import PrivacyAccountingError
 from trajkit.handover.budget import COUNTED_UNITS, Spend
@@ -33,14 +35,14 @@ OS_IDS = "order and ids were drawn from the operating system's entropy and kept 
 MOVED_PLACES = "(k,delta)-anonymity"
 SAME_PLACE_DEG = 1e-8  # about a millimetre
 A_FILE = "(a file of the owner)"
-OF_CLASS = re.compile(r"c\d+-\d+")  # ids that an anonymizer gives
+OF_CLASS = re.compile(rf"(c\d+-|{MADE})\d+")  # ids that an anonymizer gives
 SHORTEST_SECRET = 6  # characters: shorter ones are found in any file
 
 
 def published(trajs: Trajectories) -> Trajectories:
     """The same points under ids ``r0``, ``r1`` … (each its own user), nothing of the input's processing in ``meta``.
 
-    Ids of classes, ``c<class>-<number>``, are part of what an anonymizer releases and stay.
+    Ids of classes, ``c<class>-<number>``, and the mark of made trajectories among them are part of what an anonymizer releases and stay.
     """
     of_class = len(trajs) > 0 and all(OF_CLASS.fullmatch(str(i)) for i in trajs.traj_ids)
     ids = np.array([str(i) if of_class else f"r{k}" for k, i in enumerate(trajs.traj_ids)], dtype=str)
@@ -54,17 +56,15 @@ def published_guarantee(g: Guarantee, spend: Spend | None) -> Guarantee:
         raise PrivacyAccountingError(f"the guarantee does not hold, nothing leaves: {g.reason}")
     if spend is None:
         return replace(g, rng=RNG_OS, assumptions=(*g.assumptions, OS_IDS))
+    if "anonymity" in g.kind:
+        return _of_two_parts(g, spend)
     if g.kind != "dp" or g.rng == RNG_SEEDED:
         raise PrivacyAccountingError(f"the noise of this release is {g.rng} and its kind {g.kind}: nothing leaves")
     if g.unit != spend.unit or g.unit not in COUNTED_UNITS or g.adjacency != "add-remove":
         raise PrivacyAccountingError(
             f"the release protects one {g.unit} under {g.adjacency}, the ledger counted one {spend.unit} under add-remove: nothing leaves"
         )
-    assert g.epsilon is not None and g.delta is not None
-    if g.epsilon > spend.epsilon * (1 + 1e-9) or g.delta > spend.delta * (1 + 1e-9):
-        raise PrivacyAccountingError(
-            f"the release cost epsilon {g.epsilon:.6g}, delta {g.delta:.3g}, more than the {spend.in_words()} entered for it: nothing leaves"
-        )
+    _check_cost(spent_by(g, spend.unit), spend)
     trained = any("sample_rate" in part.details for part in g.parts)
     words = (
         f"DP-SGD with Poisson sampling, clipped gradients and Gaussian noise; {WITHHELD}" if trained else g.mechanism
@@ -75,6 +75,34 @@ def published_guarantee(g: Guarantee, spend: Spend | None) -> Guarantee:
         for p in g.parts
     )
     return replace(g, mechanism=words, parts=parts, **cost)
+
+
+def _of_two_parts(g: Guarantee, spend: Spend) -> Guarantee:
+    """``g`` of a release that keeps anonymized true trajectories and, where it has a part, made ones that cost no more than ``spend``."""
+    for part in g.parts:
+        if g.rng == RNG_SEEDED:
+            raise PrivacyAccountingError(f"the noise of the made trajectories is {g.rng}: nothing leaves")
+        if part.unit != spend.unit or part.adjacency != "add-remove":
+            raise PrivacyAccountingError(
+                f"made trajectories protect one {part.unit} under {part.adjacency}, the ledger counted one {spend.unit} under add-remove: nothing leaves"
+            )
+    _check_cost(spent_by(g, spend.unit), spend)
+    parts = tuple(replace(p, details={k: v for k, v in p.details.items() if k in SAFE_DETAILS}) for p in g.parts)
+    return replace(g, rng=RNG_OS, parts=parts, assumptions=(*g.assumptions, OS_IDS))
+
+
+def spent_by(g: Guarantee, unit: str) -> Spend:
+    """What a release cost: its epsilon and delta, or where it is anonymous those of the part that was made."""
+    if "anonymity" in g.kind:
+        return Spend(math.fsum(p.epsilon for p in g.parts), math.fsum(p.delta for p in g.parts), unit)
+    return Spend(float(g.epsilon or 0.0), float(g.delta or 0.0), unit)
+
+
+def _check_cost(cost: Spend, spend: Spend) -> None:
+    if cost.epsilon > spend.epsilon * (1 + 1e-9) or cost.delta > spend.delta * (1 + 1e-9):
+        raise PrivacyAccountingError(
+            f"the release cost epsilon {cost.epsilon:.6g}, delta {cost.delta:.3g}, more than the {spend.in_words()} entered for it: nothing leaves"
+        )
 
 
 def check_places(released: Trajectories, raw: Trajectories, kind: str) -> None:

@@ -10,8 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from trajkit.handover.measures import PARTS, WHOLE, Measures
+from trajkit.handover.measures import ESCALATED, PARTS, WHOLE, Measures
 
+MOST_REPLACED = 0.5  # where more than half is made, the bulk is not kept, and made trajectories alone promise more
+ESCALATE = (
+    "even parts of trips are too rare for this tolerance, but most of the points can be kept in useful cells (1 km): escalation keeps these for "
+    "one release, and made trajectories with DP by user (trips_per_user; epsilon 1 to begin with) stand beside them, marked as made; DP alone "
+    "(road_counts, privtrace) where true paths are not needed in detail, more releases will follow, or readers may know anything"
+)
 FLAT_CELLS, LEAST_PER_CELL = (
     64,
     10,
@@ -61,6 +67,9 @@ RULES: tuple[Rule, ...] = (
     Rule("take", f"lost by {PARTS}", "at most the tolerance ({tolerance:g})", lambda m: m.suppressed.get(PARTS), lambda m: _lost(m, PARTS) <= m.tolerance,
          "whole trips are too rare to hide: k_anonymity with suppress: segments keeps parts of them for one release; DP (road_counts, privtrace) "
          "where more releases will follow or readers may know anything"),
+    Rule("take", f"points lost in cells of 1 km by {ESCALATED}, with users for DP", f"at most {MOST_REPLACED}",
+         lambda m: m.suppressed.get(ESCALATED),
+         lambda m: _lost(m, ESCALATED) <= MOST_REPLACED and m.users >= FLAT_CELLS * LEAST_PER_CELL, ESCALATE),
     Rule("take", "users per cell of 8 x 8, epsilon 1", f"at least {LEAST_PER_CELL}", lambda m: m.users / FLAT_CELLS,
          lambda m: m.users >= FLAT_CELLS * LEAST_PER_CELL,
          "suppression would take too much: made trajectories with DP by user (road_counts or privtrace with trips_per_user; epsilon 1 to begin with)"),

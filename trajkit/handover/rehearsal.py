@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trajkit import metrics
+from trajkit import datasets, metrics
 from trajkit.anonymize.signatures import signatures
 from trajkit.anonymize.suppression import shares
 from trajkit.anonymize.tessellation import SquareCells
@@ -21,6 +21,8 @@ from trajkit.attacks.nearest_neighbour import nearest_advantage, nearest_linkage
 from trajkit.attacks.origin import Origin
 from trajkit.attacks.uniqueness import uniqueness
 from trajkit.handover.choice import Choice
+from trajkit.handover.figure import INFERENCE, LINKABILITY, SINGLING_OUT, Figure
+from trajkit.handover.knowing_more import by_adversaries
 from trajkit.handover.publishable import fresh_seed
 from trajkit.handover.release import Source, fitted
 from trajkit.methods import make_method, number_for
@@ -39,25 +41,6 @@ EMPTY = "nothing was released"
 RESOLVES = (
     300  # people held out that a rate of 1 % needs: none of 299 false is still compatible with it (Clopper-Pearson)
 )
-SINGLING_OUT, LINKABILITY, INFERENCE = "singling out", "linkability", "inference"
-BEFORE, AFTER = "before", "after"
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One measured risk, of one kind: ``before`` and ``after`` with their 95 % intervals, ``guess``: what no knowledge achieves.
-
-    None where there is nothing to attack, with the reason in ``note``.
-    """
-
-    kind: str
-    what: str
-    before: float | None
-    before_interval: tuple[float, float] | None
-    after: float | None
-    after_interval: tuple[float, float] | None
-    guess: float | None
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,16 +62,31 @@ def rehearse(choice: Choice, source: Source, *, n: int) -> Rehearsed:
     release = choice.method.release(number_for(choice.method, n), seed=fresh_seed())
     origin: np.ndarray | None = getattr(choice.method, "origin_", None)
     out = release.trajectories if len(release.trajectories) else None
-    found = tuple(_figures(parts, out, origin))
-    lost = None if origin is None else _lost(parts.train, release, origin)
+    roads = datasets.roads_of(source.dataset, data=source.data)
+    found = (
+        *_figures(parts, out, origin),
+        *by_adversaries(choice, parts.train, release, origin, roads, seed=ATTACK_SEED),
+    )
+    lost = None if origin is None else _lost(parts.train, release, origin[origin >= 0])
     return Rehearsed(release, parts, found, lost, utility(parts, out) if out is not None else dict.fromkeys(UTILITY))
 
 
 def _figures(parts: Fold, out: Trajectories | None, origin: np.ndarray | None) -> Iterator[Figure]:
     train, test = parts.train, parts.test
-    yield from _singled_out(train, out, origin)
-    yield from _linked(train, out, origin)
+    kept: Trajectories | None = out
+    if out is not None and origin is not None:  # made trajectories are marked: only the others are somebody's
+        kept, origin = _of_people(out, origin)
+    yield from _singled_out(train, kept, origin)
+    yield from _linked(train, kept, origin)
     yield from _inferred(train, test, out)
+
+
+def _of_people(out: Trajectories, origin: np.ndarray) -> tuple[Trajectories, np.ndarray | None]:
+    """What of ``out`` was made from somebody's trajectories, and its map; all of ``out`` and None where all of it was made."""
+    if (origin < 0).all():
+        return out, None
+    kept, pairs = Origin.of_rows(origin).of_people(out)
+    return kept, pairs.source
 
 
 def _singled_out(train: Trajectories, out: Trajectories | None, origin: np.ndarray | None) -> Iterator[Figure]:

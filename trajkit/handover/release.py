@@ -41,6 +41,7 @@ from trajkit.handover.publishable import (
     published_guarantee,
     published_parameters,
     scrubbed,
+    spent_by,
 )
 from trajkit.methods import Method, number_for
 from trajkit.release import Release
@@ -131,6 +132,7 @@ def make_release(
     ticket = ledger.reserve(
         source.marks, spend=choice.spend, method=choice.name, cap=Asked(budget.cap, budget.cap_delta, budget.cap_unit),
         raise_cap=budget.raise_cap, most_trips=budget.most_trips, largest=_largest(source.trajs), account=budget.account,
+        anonymous=choice.keeps_true_ones,
     )  # fmt: skip
     try:
         at("reserved")
@@ -142,8 +144,8 @@ def make_release(
 
 def _promised_to_people(choice: Choice, source: Source, budget: Budget) -> None:
     """Raise ParameterError where a promise to persons is asked for of data that does not tell persons apart."""
-    counted = choice.spend.unit if choice.spend else getattr(choice.method.config, "count", "")
-    if not source.persons and (counted == "user" or budget.most_trips is not None):
+    counted = {choice.spend.unit if choice.spend else "", getattr(choice.method.config, "count", "")}
+    if not source.persons and ("user" in counted or budget.most_trips is not None):
         raise ParameterError(
             "the data names no person (columns: user), so each trajectory would count as one and a promise to persons would be false: name that "
             "column, or promise what holds: count: trajectory (anonymizers), no trips_per_user (DP), no MOST_TRIPS"
@@ -170,7 +172,7 @@ def _handed_over(
     guarantee = scrubbed(published_guarantee(release.guarantee, choice.spend), paths)
     check_places(release.trajectories, source.trajs, guarantee.kind)
     made = published(release.trajectories)
-    anonymous = choice.spend is None
+    anonymous = choice.keeps_true_ones
     facts = Facts(
         title=source.trajs.meta.dataset, purpose=purpose, method=choice.name, guarantee=guarantee, released=made,
         account=ticket.account,
@@ -179,13 +181,13 @@ def _handed_over(
             guarantee.k or 0, figures=figures or anonymous,
         ),
         trips_per_user=choice.protects_user_by,
-        parameters=published_parameters(choice.method.config, paths),
+        parameters=published_parameters(choice.method.config, paths), reserved=choice.spend,
     )  # fmt: skip
     part = _written(facts, folder, [*paths, *source.marks, source.trajs.fingerprint(), *map(str, seeds)])
     at("written")
     into_place(part, folder)
     at("renamed")
-    spent = choice.spend and Spend(float(guarantee.epsilon or 0.0), float(guarantee.delta or 0.0), choice.spend.unit)
+    spent = choice.spend and spent_by(guarantee, choice.spend.unit)
     ledger.complete(ticket, spend=spent)
     at("released")
 

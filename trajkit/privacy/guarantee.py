@@ -23,7 +23,7 @@ NUMERICS = ("exact", "idealised floating point")
 class Part:
     """The promise to one protected set (training set, conditioning set …) with its own epsilon and delta.
 
-    It stands also where the whole does not hold because another set is unprotected. ``adjacency`` None: that of the whole.
+    It stands also where the whole does not hold because another set is unprotected. ``adjacency``, ``unit`` None: those of the whole.
     """
 
     protects: str
@@ -32,11 +32,21 @@ class Part:
     delta: float
     details: dict[str, Any]
     adjacency: str | None = None
+    unit: str | None = None
 
     def in_words(self) -> str:
         """The promise in a few words."""
         adjacent = f", {self.adjacency}" if self.adjacency else ""
-        return f"{self.protects}: ({self.epsilon:.3g}, {self.delta:.2g}){adjacent}"
+        unit = f" per {self.unit}" if self.unit else ""
+        return f"{self.protects}: ({self.epsilon:.3g}, {self.delta:.2g}){unit}{adjacent}"
+
+    def promise(self) -> str:
+        """The same without the set, as a DP promise."""
+        return (
+            f"({self.epsilon:.3g}, {self.delta:.2g})-DP"
+            + (f" per {self.unit}" if self.unit else "")
+            + (f", {self.adjacency}" if self.adjacency else "")
+        )
 
 
 @dataclass(frozen=True)
@@ -114,7 +124,12 @@ class Guarantee:
 
     @property
     def threat_model(self) -> str:
-        """Whose data an attacker may be after and is kept from: "none", "training set", "conditioning set" or "both"."""
+        """Whose data an attacker may be after and is kept from by DP: "none", "training set", "conditioning set" or "both".
+
+        Of a release that is k-anonymous in one part and DP in another it is "none": the first part tells of the same people.
+        """
+        if "anonymity" in self.kind:
+            return "none"
         protected = dict.fromkeys(part.protects for part in self.parts)
         return "both" if len(protected) > 1 else next(iter(protected), "none")
 
@@ -126,7 +141,12 @@ class Guarantee:
         if self.kind == "dp":
             apart = f" ({sets})" if len(self.parts) > 1 else ""
             return f"({self.epsilon:.3g}, {self.delta:.2g})-DP per {self.unit}, {self.adjacency}{apart}, {self.accountant}; {self.numerics}; noise {self.rng}"
-        return f"{self.kind} with k = {self.k} per {self.unit}" + (f": {self.mechanism}" if self.mechanism else "")
+        words = f"{self.kind} with k = {self.k} per {self.unit}" + (f": {self.mechanism}" if self.mechanism else "")
+        return words + (
+            f"; not DP as a whole, of the made part alone: {'; '.join(p.promise() for p in self.parts)}"
+            if self.parts
+            else ""
+        )
 
 
 def no_guarantee(reason: str, **fields: Any) -> Guarantee:

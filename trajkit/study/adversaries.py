@@ -104,8 +104,7 @@ def countermeasures(study: StudyResults) -> pd.DataFrame:
 
     Of the first training set, `TARGETS` trips. Empty where nothing raw may be shown or no road map is known.
     """
-    run = study.first
-    if not study.may_show_raw or run.roads is None or len(run.fold.train) < 2:
+    if not study.may_show_raw or (run := study.first).roads is None or len(run.fold.train) < 2:
         return pd.DataFrame()
     truth = Truth(run.fold.train, run.roads)
     table = compare(truth.raw, truth.streets, run.roads, cells_m=CELLS_M, seed=0, targets=TARGETS)

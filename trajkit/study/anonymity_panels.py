@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from trajkit.anonymize.anonymizer import MADE
 from trajkit.release import HIDDEN
+from trajkit.trajectories import Trajectories
 
 SHARE = "share missing"
 
@@ -38,6 +41,28 @@ def lattice(report: dict[str, Any]) -> pd.DataFrame:
             for row in report["lattice"]
         ]
     )  # fmt: skip
+
+
+def stages(report: dict[str, Any]) -> pd.DataFrame:
+    """One row a stage of an escalation that ran: its setting, rounded shares suppressed in it, and how many trajectories were made."""
+    rows = []
+    for row in report["stages"]:
+        at, lost = row.get("setting"), row.get("suppressed", {})
+        time = "" if at is None else "no time" if at["minutes"] is None else at["minutes"]
+        rows.append(
+            {
+                "stage": row["stage"], "cells": at["cells"] if at else "", "time bins, min": time,
+                **{f"{what} suppressed": lost.get(what) for what in ("trajectories", "users", "points")}, "made": row.get("made", ""),
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def kept_and_made(released: Trajectories) -> dict[str, Trajectories]:
+    """What to draw of an escalation: trajectories kept of true ones, and those marked as made, where there are any."""
+    marked = np.char.startswith(released.traj_ids.astype(str), MADE)
+    parts = {"kept, coarser": released.take(~marked), "made": released.take(marked)}
+    return {name: part for name, part in parts.items() if len(part)}
 
 
 def regions(report: dict[str, Any]) -> pd.DataFrame:

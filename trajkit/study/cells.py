@@ -30,6 +30,7 @@ ANONYMIZERS = {
     "k_delta": "(k, delta)-anonymity",
     "cloaking": "cloaking",
     "lkc": "LKC-privacy",
+    "escalation": "escalation (k-anonymity, then made trips)",
 }
 # published without any promise, for comparison
 CONTRASTS = {"pseudonyms": "real trips under new names", "planar_laplace": "noise on every point"}

@@ -39,6 +39,7 @@ FOUND = "members found at 1 % false"
 NO_INFORMATION = ("uniform", "straight", "cloud")
 SPACE, ALL = "places alone", "all fields"
 POINTWISE = "k-anonymity of points"
+BY_CLASSES = ("k_anonymity", "escalation")  # what is kept are whole trajectories, or parts, that k have in common
 COLUMNS = (
     *("cell", "release", "guarantee", "kind", "fields", "auc", "auc_low", "auc_high"),
     *("member auc", "member auc low", "member auc high", FOUND, f"{FOUND} low", f"{FOUND} high"),
@@ -95,7 +96,8 @@ def in_short(g: Guarantee) -> str:
         return f"epsilon {g.epsilon:.3g}, {g.unit}"
     # k for any L known points is much less than k for whole trajectories
     kind = g.mechanism if g.mechanism and g.mechanism.startswith("LKC-privacy") else g.kind
-    return f"{kind}, k = {g.k}, {g.unit}"
+    made = "".join(f"; made ones: epsilon {p.epsilon:.3g}, {p.unit}" for p in g.parts)
+    return f"{kind}, k = {g.k}, {g.unit}{made}"
 
 
 def risk_of(run: Run) -> list[dict[str, Any]]:
@@ -112,8 +114,9 @@ def _attacked(run: Run) -> list[dict[str, Any]]:
     if run.config.method == "real" and source is not None:
         kept, source = np.unique(source, return_inverse=True)
         train = train.take(kept)
+    people = source is not None and bool((source >= 0).any())  # else all of it was made, and there is nobody to name
     # LKC-privacy bounds who knows fewer points than this attacker does, cloaking bounds no trajectory
-    whole = run.config.method == "k_anonymity" and release.guarantee.holds and release.guarantee.unit == "user"
+    whole = run.config.method in BY_CLASSES and release.guarantee.holds and release.guarantee.unit == "user"
     about = {
         "guarantee": in_short(release.guarantee),
         "kind": _kind(release.guarantee, run.config.method),
@@ -141,10 +144,11 @@ def _attacked(run: Run) -> list[dict[str, Any]]:
         }
         if fields == SPACE:
             row |= members_found(a, b, c, seed=seed)
-        if source is not None:
+        if people:
+            assert source is not None
             row["named by cells"] = _by_cells(run, source, fields)
             k = release.guarantee.k if whole else None
-            linked = nearest_linkage(a, c, Origin.one_each(source), seed=seed, k=k, **settings)
+            linked = nearest_linkage(a, c, Origin.of_rows(source), seed=seed, k=k, **settings)
             for at in linked.by_p:
                 row |= {
                     "named": at.success, "named_low": at.success_interval[0], "named_high": at.success_interval[1],
@@ -189,7 +193,7 @@ def _asked(trajs: Trajectories, random: np.random.Generator) -> Trajectories:
 def _by_cells(run: Run, source: np.ndarray, fields: str) -> float | None:
     """Mean success of the attack by classes (`attacks.reidentification`), largest over 1 to `KNOWN` known cells; None where the release is not made of squares and bins of one size."""
     report, given = run.release(None).report, run.config.parameters
-    if run.config.method == "k_anonymity" and given["cells"] == "square":
+    if run.config.method in BY_CLASSES and given.get("cells", "square") == "square":
         metres, minutes = float(report["setting"]["cells"].split()[1]), report["setting"]["minutes"]
     elif run.config.method == "lkc":
         metres, minutes = given["cells_m"], given["minutes"]
@@ -202,7 +206,7 @@ def _by_cells(run: Run, source: np.ndarray, fields: str) -> float | None:
     settle = settled(cells, train.meta)  # the adversary knows where the centre of a square on the border was moved to
     raw, released = (canonical(signatures(x, cells, bins), settle) for x in (train, out))
     found = reidentification(
-        raw, train.user, released, Origin.one_each(source), seed=run.config.seed,
+        raw, train.user, released, Origin.of_rows(source), seed=run.config.seed,
         p=tuple(range(1, KNOWN + 1)), targets=TARGETS, target="trajectory",
     )  # fmt: skip
     return max((at.success for at in found.by_p), default=None)
@@ -212,7 +216,7 @@ def _kind(g: Guarantee, method: str) -> str:
     """What a mark in a figure stands for: anonymity of points or of few known points is not that of whole trajectories."""
     if not g.holds:
         return "none"
-    return POINTWISE if g.kind == "k-anonymity" and method != "k_anonymity" else g.kind
+    return POINTWISE if g.kind == "k-anonymity" and method not in BY_CLASSES else g.kind
 
 
 def on_the_clock(trajs: Trajectories) -> Trajectories:

@@ -1,0 +1,148 @@
+"""All adversaries on one release: they win where nothing is promised, say why where they cannot be tried, and read the marks of made rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trajkit.anonymize.unprotected import PerturbedPoints, PlanarLaplaceConfig, Pseudonyms, PseudonymsConfig
+from trajkit.attacks import public_model
+from trajkit.attacks.adversaries import (
+    ADVERSARIES,
+    BACK,
+    FIT_STREETS,
+    HOME,
+    HOMES,
+    MATCHED,
+    NEXT,
+    OFF,
+    PARTS,
+    PLACES,
+    POINTS,
+    RIGHT,
+    ROUTES,
+    STREETS,
+    WORK,
+    Finding,
+    Truth,
+    attack,
+)
+from trajkit.attacks.public_model import NEXT_TRIP_S, link_model, noise_model
+from trajkit.datasets.city import City, simulate
+from trajkit.methods import make_method
+from trajkit.privacy.guarantee import no_guarantee
+from trajkit.release import Release
+
+TARGETS = 60
+
+
+@pytest.fixture(scope="module")
+def city() -> City:
+    return simulate(people=60, days=7, seed=3)
+
+
+@pytest.fixture(scope="module")
+def truth(city: City) -> Truth:
+    return Truth(city.trajectories, city.roads)
+
+
+def found(truth: Truth, method: str, **parameters: Any) -> dict[str, Finding]:
+    made = make_method(method, **parameters)
+    release = made.fit(truth.raw, seed=1).release(None, seed=1)
+    source = made.origin_  # type: ignore[attr-defined]
+    rows = attack(truth, method, made.config.model_dump(), release, source, seed=0, targets=TARGETS)
+    return {row.measure or row.adversary: row for row in rows}
+
+
+def test_every_adversary_wins_on_trips_under_new_names(truth: Truth) -> None:
+    rows = found(truth, "pseudonyms")
+    for measure in (ROUTES, PLACES, MATCHED, NEXT, RIGHT, HOME, WORK):
+        row = rows[measure]
+        assert row.low is not None and row.guess is not None and row.high is not None and row.value is not None
+        assert row.low <= row.value <= row.high and row.low > row.guess, measure
+    assert rows[ROUTES].value > 0.85 and rows[MATCHED].value > 0.9 and rows[HOME].value > 0.8  # type: ignore[operator]
+    assert rows[FIT_STREETS].value == 1 and rows[OFF].value == pytest.approx(0, abs=1e-6)
+
+
+def test_names_that_change_with_every_trip_are_linked_again(truth: Truth) -> None:
+    named, linked = found(truth, "pseudonyms"), found(truth, "pseudonyms", names="trip")
+    assert linked[NEXT].value == named[NEXT].value, "names are not looked at where ends are linked"
+    assert linked[HOME].low > linked[HOME].guess  # type: ignore[operator]
+    assert linked[HOME].value < named[HOME].value  # type: ignore[operator]
+
+
+def test_noise_on_every_point_is_averaged_away(truth: Truth) -> None:
+    rows = found(truth, "planar_laplace", mean_m=200.0)
+    assert rows[OFF].value == pytest.approx(200, rel=0.03)
+    assert rows[BACK].value < 0.6 * rows[OFF].value  # type: ignore[operator]
+    assert rows[MATCHED].value > rows[PLACES].value, "the streets say more than the points"  # type: ignore[operator]
+
+
+def test_what_a_release_lacks_is_said(truth: Truth) -> None:
+    rows = found(truth, "k_anonymity", k=3, cells_m=[4000.0], minutes=[None])
+    assert rows[ROUTES].value is not None and "no times" in rows[PARTS].reason and "no times" in rows[HOMES].reason
+    assert "not the true ones moved" in rows[POINTS].reason
+    assert rows[PLACES].value <= 1 / 3 + 1e-9, "k people share the cells"  # type: ignore[operator]
+
+
+def test_generated_trajectories_are_nobodys(truth: Truth) -> None:
+    release = Release(truth.raw, no_guarantee("made"))
+    rows = attack(truth, "uniform", {}, release, None, seed=0)
+    assert [r.adversary for r in rows] == list(ADVERSARIES)
+    assert all(r.value is None and "generated" in r.reason for r in rows)
+
+
+def test_made_rows_are_left_out_and_an_empty_release_is_no_generated_one(truth: Truth) -> None:
+    half = len(truth.raw) // 2
+    source = np.where(np.arange(len(truth.raw)) < half, np.arange(len(truth.raw)), -1)
+    mixed = attack(truth, "pseudonyms", {}, Release(truth.raw, no_guarantee("x")), source, seed=0, targets=TARGETS)
+    alone = attack(
+        truth, "pseudonyms", {}, Release(truth.raw.take(np.arange(half)), no_guarantee("x")), np.arange(half), seed=0, targets=TARGETS
+    )  # fmt: skip
+    assert mixed == alone
+    none = Release(truth.raw.take(np.zeros(0, dtype=np.int64)), no_guarantee("x"))
+    for row in attack(
+        truth, "k_delta", {"delta_m": 1.0, "max_radius_m": 1.0}, none, np.zeros(0, dtype=np.int64), seed=0
+    ):
+        assert row.reason == "nothing was released"
+
+
+def test_without_a_road_map_or_times_the_others_are_tried(truth: Truth) -> None:
+    bare = Truth(replace(truth.raw, t=None), None)
+    made = Pseudonyms(PseudonymsConfig()).fit(bare.raw, seed=0)
+    rows = {r.adversary: r for r in attack(bare, "pseudonyms", {}, made.release(None, seed=0), made.origin_, seed=0)}
+    assert (
+        "no road map" in rows[STREETS].reason and "no times" in rows[HOMES].reason and "no times" in rows[PARTS].reason
+    )
+
+
+def test_where_nobody_knows_the_truth_it_is_what_the_attack_makes_of_raw_data(city: City) -> None:
+    trajs = city.trajectories.with_meta(dataset="other")
+    inferred = Truth(trajs, city.roads)
+    assert inferred.inferred and not Truth(city.trajectories, city.roads).inferred
+    rows = found(inferred, "pseudonyms")
+    assert rows[ROUTES].value == 1.0 and rows[HOME].value == 1.0, "by construction"
+
+
+# ---- what he knows ----------------------------------------------------------------------------------------------
+
+
+def test_linking_is_bounded_in_work_and_blurred_by_bins(truth: Truth, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = Release(truth.raw, no_guarantee("x"), {"setting": {"cells": "square 500 m", "minutes": 30}})
+    parameters = {"suppress": "segments", "gap_s": None, "stays": "keep"}
+    cells = link_model("k_anonymity", parameters, release)
+    assert cells["near_m"] == 750 and cells["overlap_s"] == 1800 and cells["gap_s"] == NEXT_TRIP_S
+    raw = link_model("pseudonyms", {}, release)
+    assert raw["near_m"] == 200 and raw["overlap_s"] == 0
+    monkeypatch.setattr(public_model, "MOST", len(truth.raw) * 10)
+    short = link_model("pseudonyms", {}, release)
+    assert NEXT_TRIP_S / 64 <= short["gap_s"] < NEXT_TRIP_S
+
+
+def test_noise_is_public() -> None:
+    assert noise_model("planar_laplace", {"mean_m": 200.0}) == pytest.approx(100 * 3**0.5)
+    made = PerturbedPoints(PlanarLaplaceConfig(mean_m=150.0))
+    assert made.mechanism.mean_m == pytest.approx(150)
