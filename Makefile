@@ -61,8 +61,8 @@ rq7: ## question 7: what would we publish? -> outputs/rq7/
 $(QUESTIONS): $(ENV)
 	@$(STUDY)
 
-assess: $(ENV) ## before any method: who is exposed in DATA=my.yaml, what methods would lose, what to take (K=5) -> outputs/assess/
-	@$(PY) -m trajkit assess $(GIVEN) $(if $(K),--k "$(K)")
+assess: $(ENV) ## before any method: who is exposed in DATA=my.yaml, what methods would lose, what to take (K=5 TOLERANCE=0.3) -> outputs/assess/
+	@$(PY) -m trajkit assess $(GIVEN) $(if $(K),--k "$(K)") $(if $(TOLERANCE),--tolerance "$(TOLERANCE)")
 
 dpia: $(ENV) ## record of risks before and after: METHOD=... DATA=my.yaml PURPOSE="..." EPSILON=1 (or PARAMS=file, K=5) -> outputs/assess/
 	@test -n "$(METHOD)" || { echo "trajkit: say METHOD=..."; exit 2; }

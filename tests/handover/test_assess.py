@@ -15,7 +15,7 @@ from toys import META, from_metres
 from trajkit.anonymize.anonymizer import persons
 from trajkit.anonymize.suppression import shares
 from trajkit.handover import assess as assessing
-from trajkit.handover.assess import about, assess
+from trajkit.handover.assess import WORDS, assess, density_map
 from trajkit.handover.measures import (
     CLOAKED,
     LOCAL,
@@ -31,6 +31,7 @@ from trajkit.handover.measures import (
 from trajkit.handover.recommend import RULES, recommendation
 from trajkit.handover.release import Source
 from trajkit.methods import make_method
+from trajkit.study.tables import about
 from trajkit.trajectories import Trajectories
 
 K = 5
@@ -114,6 +115,8 @@ def good() -> Measures:
 def test_recommendation_follows_the_rules(change: dict[str, object], says: str) -> None:
     advice, _, rows = recommendation(replace(good(), **change))
     assert says in advice
+    tolerance = change.get("tolerance", 0.3)
+    assert f"at most the tolerance ({tolerance:g})" in [row[2] for row in rows]
     assert len(rows) == len(RULES)
 
 
@@ -150,10 +153,18 @@ def test_report_is_private_and_its_counts_are_rounded(
     record = json.loads(texts["assessment.json"])
     assert record["recommendation"] and record["rules"] and record["uniqueness"] and record["predicted suppression"]
     assert record["measures"]["users"] == "about 100"
+    assert not set(WORDS) - set(record["measures"]) and "thin_points" not in texts["report.html"]
 
 
 def test_counts_are_rounded_to_one_digit() -> None:
     assert [about(x) for x in (9, 10, 137, 1781)] == ["fewer than 10", "about 10", "about 100", "about 2,000"]
+
+
+def test_the_map_s_scale_begins_at_k(source: Source) -> None:
+    figure = density_map(measure(source.trajs, k=K, tolerance=0.3))
+    image = figure.axes[0].images[1]
+    assert image.norm.vmin == K and np.nanmin(image.get_array()) >= K
+    assert [t.get_text() for t in figure.axes[1].get_yticklabels()][:2] == ["5", "8"]
 
 
 def test_sets_without_times_are_assessed_too(source: Source) -> None:

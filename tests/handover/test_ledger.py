@@ -86,7 +86,7 @@ def test_what_is_not_asked_of_a_cap_stays_as_it_was(tmp_path: Path) -> None:
     enter(tmp_path, cap=Asked(2.0, 1e-6, "trajectory"))
     enter(tmp_path, Spend(0.1, 0.0, "user"), cap=Asked(2.0))
     assert BudgetLedger(tmp_path).state("a").cap == Cap(2.0, 1e-6, "trajectory")
-    enter(tmp_path, Spend(0.1, 0.0, "user"), content="b", cap=Asked(2.0))
+    enter(tmp_path, Spend(0.1, 0.0, "user"), content="b", cap=Asked(2.0), account="others")
     assert BudgetLedger(tmp_path).state("b").cap == Cap(2.0, 1e-4, "user")
 
 
@@ -110,13 +110,52 @@ def test_units_are_summed_apart_and_together(tmp_path: Path) -> None:
 
 def test_other_data_has_another_account_and_the_name_joins_versions(tmp_path: Path) -> None:
     enter(tmp_path, content="a", account="trips")
-    enter(tmp_path, content="b")
+    with pytest.raises(ParameterError, match=r"does not know this data, but has account\(s\) trips"):
+        enter(tmp_path, content="b")  # a copy, perhaps: no fresh budget without a word
+    enter(tmp_path, content="b", account="others")
     assert len(list(tmp_path.glob("*.jsonl"))) == 2
     enter(tmp_path, content="a, corrected", account="trips")
     with pytest.raises(PrivacyAccountingError):
         enter(tmp_path, content="a")
     with pytest.raises(ParameterError, match="booked on account 'trips' already"):
         enter(tmp_path, content="a", account="fresh")
+
+
+def test_data_is_known_by_its_file_or_by_its_fixes(tmp_path: Path) -> None:
+    enter(tmp_path, content=("bytes", "fixes"), cap=Asked(2.0))  # type: ignore[arg-type]
+    enter(tmp_path, content=("saved again", "fixes"), cap=NO_CAP)  # type: ignore[arg-type]
+    with pytest.raises(PrivacyAccountingError, match="epsilon 3"):
+        enter(tmp_path, content=("saved again", "cut otherwise"), cap=NO_CAP)  # type: ignore[arg-type]
+
+
+def test_a_bound_holds_of_everything_that_is_counted_with_it(tmp_path: Path) -> None:
+    cap = Asked(9.0, 1e-4, "trajectory")
+    with pytest.raises(ParameterError, match="MOST_TRIPS=3"):
+        enter(tmp_path, cap=cap, most_trips=3, largest=4)
+    enter(tmp_path, cap=cap, most_trips=3, largest=3)
+    with pytest.raises(ParameterError, match="MOST_TRIPS=3"):  # of the first release, which this one breaks
+        enter(tmp_path, cap=cap, largest=4)
+    enter(tmp_path, Spend(1.0, 0.0, "user"), cap=cap, largest=4)  # needs none
+    assert enter(tmp_path, cap=cap, most_trips=4, largest=4).account.most_trips == 4  # type: ignore[attr-defined]
+
+
+def test_a_bound_says_nothing_of_releases_of_data_that_was_cut_otherwise(tmp_path: Path) -> None:
+    enter(tmp_path, content=("file", "cut at gaps"), cap=Asked(9.0), largest=39)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="never checked"):
+        enter(tmp_path, content=("file", "whole"), most_trips=3, largest=3, cap=NO_CAP)  # type: ignore[arg-type]
+    ticket = enter(tmp_path, content=("file", "cut at gaps"), most_trips=39, largest=39, cap=NO_CAP)  # type: ignore[arg-type]
+    assert ticket.account.sums()["all, per user"].epsilon == 78  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "line", ['{"event": "reserved"}', "7", '{"event":"reserved","entry":"x","epsilon":NaN,"delta":0,"unit":"user"}']
+)
+def test_a_line_that_says_nothing_sound_stops_everything(tmp_path: Path, line: str) -> None:
+    enter(tmp_path)
+    with file_of(tmp_path).open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(PrivacyAccountingError, match="damaged"):
+        enter(tmp_path)
 
 
 def test_anonymous_releases_are_noted_and_cost_nothing(tmp_path: Path) -> None:
@@ -169,6 +208,20 @@ def test_a_lost_key_is_no_fresh_start(tmp_path: Path) -> None:
     enter(tmp_path)
     (tmp_path / "key").unlink()
     with pytest.raises(PrivacyAccountingError, match="is gone"):
+        enter(tmp_path)
+
+
+def test_a_key_that_cannot_be_read_is_no_fresh_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    enter(tmp_path)
+    real = Path.read_bytes
+
+    def refused(self: Path) -> bytes:
+        if self.name == "key":
+            raise PermissionError(13, "Permission denied")
+        return real(self)
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.raises(PrivacyAccountingError, match="cannot be read"):
         enter(tmp_path)
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import owners_table as owner
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
@@ -85,6 +88,9 @@ def test_out_holds_no_raw_point_id_seed_hash_count_or_path(
     assert sorted(p.name for p in out.iterdir()) == sorted(FILES)
     n_public = 150 if METHODS[method].get("epsilon") else None
     _no_text(out, raw, table, n_public)
+    if n_public:  # the accountant's own figure is a little smaller, and the number of records follows from its digits
+        g = Guarantee.read(out / "guarantee.json")
+        assert {g.epsilon, *(part.epsilon for part in g.parts)} - {None} == {METHODS[method]["epsilon"]}
     _no_value(out, raw)
 
 
@@ -157,6 +163,8 @@ def test_the_page_answers_the_five_questions(table: Path, tmp_path: Path) -> Non
             assert question in page
     assert "bus lanes" in dp and "epsilon 1, delta 0 per trajectory" in dp and "for a user who has at most 3" in dp
     assert "epsilon 3" in dp  # what it is for him
+    assert re.search(r"41\.\d{3} north, 8\.\d{3} west", anonymous)  # squares as a reader finds them on a map
+    assert "true ones is a true count" in anonymous and "true ones is a true count" not in dp
     assert "suppressed by the method" in anonymous and ("under 2.5%" in anonymous or "about" in anonymous)
 
 
@@ -213,6 +221,12 @@ def owner_free() -> Trajectories:
     return walks(20, 8, 0)
 
 
+def test_ids_of_the_owner_that_look_like_an_anonymizer_s_are_taken_off() -> None:
+    raw = owner_free()
+    named = replace(raw, traj_ids=np.array([f"citizen-{i}" for i in range(len(raw))]))
+    assert published(named).traj_ids[0] == "r0"
+
+
 def test_third_release_beyond_the_cap_is_refused_with_the_sum(table: Path, tmp_path: Path) -> None:
     handed(table, tmp_path / "a", cap=2.0)
     handed(table, tmp_path / "b", cap=2.0)
@@ -228,6 +242,110 @@ def test_other_settings_of_the_same_file_are_on_the_same_account(table: Path, tm
     handed(longer, tmp_path / "b", cap=2.0)
     with pytest.raises(PrivacyAccountingError, match="would be passed"):
         handed(longer, tmp_path / "c", cap=2.0)
+
+
+@pytest.mark.parametrize("form", ["rows", "columns", "parquet", "gz", "part"])
+def test_a_copy_of_the_data_goes_on_with_its_budget(form: str, table: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(table.parent / "owners.csv")
+    handed(table, tmp_path / "a", cap=1.0)
+    name = {"parquet": "c.parquet", "gz": "c.csv.gz"}.get(form, "c.csv")
+    if form == "parquet":
+        frame.to_parquet(tmp_path / name)
+    else:
+        {
+            "rows": frame.sample(frac=1, random_state=1), "columns": frame[frame.columns[::-1]], "gz": frame, "part": frame[13 * 3 :]
+        }[form].to_csv(tmp_path / name, index=False)  # fmt: skip
+    copy = tmp_path / "copy.yaml"
+    copy.write_text(table.read_text().replace("owners.csv", name))
+    says = "does not know this data" if form == "part" else "would be passed"
+    with pytest.raises((ParameterError, PrivacyAccountingError), match=says):
+        handed(copy, tmp_path / "b", cap=1.0)
+
+
+def test_the_same_data_cut_otherwise_is_the_same_data_and_said_on_the_page(table: Path, tmp_path: Path) -> None:
+    cut = table.with_name("pieces.yaml")
+    cut.write_text(table.read_text() + "cut: {gap_s: 1}\n")
+    whole, pieces = (Source.load(None, str(t)) for t in (table, cut))
+    assert whole.marks[:2] == pieces.marks[:2] and whole.marks[2] != pieces.marks[2]
+    budget = Budget(folder=tmp_path / "ledger", cap=9.0)
+    for name, source in (("a", pieces), ("b", whole)):
+        make_release(chosen("flat", {}), source, tmp_path / name, budget, n=5)
+    said = [(tmp_path / name / "page.md").read_text() for name in "ab"]
+    assert ["cut or chosen in several ways" in text for text in said] == [False, True]
+    with pytest.raises(ParameterError, match="never checked"):
+        make_release(chosen("flat", {}), whole, tmp_path / "c", Budget(folder=tmp_path / "ledger", most_trips=3), n=5)
+
+
+def test_a_bare_name_in_place_of_a_path_may_stand_on_the_page(table: Path, tmp_path: Path) -> None:
+    source = Source.load(None, str(table))
+    named = replace(source, data="geolife", path=Path("geolife"), trajs=source.trajs.with_meta(dataset="geolife"))
+    make_release(chosen("flat", {}), named, tmp_path / "x", Budget(folder=tmp_path / "l", cap=2.0), n=5)
+    assert "Released trajectories: geolife" in (tmp_path / "x" / "page.md").read_text()
+    assert {str(table), str(table.parent), "owners.csv"} <= set(replace(source, path=Path("owners.csv")).paths())
+
+
+def test_a_ledger_elsewhere_is_no_fresh_start(tmp_path: Path) -> None:
+    source = Source.load(None, str(owner.written(tmp_path / "premises", people=6)))
+    make_release(chosen("flat", {}), source, tmp_path / "a", Budget(cap=1.0), n=5)
+    with pytest.raises(ParameterError, match="leave LEDGER="):
+        make_release(chosen("flat", {}), source, tmp_path / "b", Budget(folder=tmp_path / "other", cap=1.0), n=5)
+
+
+def test_a_bound_of_an_earlier_release_is_checked_of_data_cut_otherwise(table: Path, tmp_path: Path) -> None:
+    handed(table, tmp_path / "a")
+    cut = table.with_name("gaps.yaml")
+    cut.write_text(table.read_text() + "cut: {gap_s: 1}\n")
+    budget = Budget(folder=tmp_path / "ledger")
+    with pytest.raises(ParameterError, match="MOST_TRIPS=3"):
+        make_release(chosen("flat", {}), Source.load(None, str(cut)), tmp_path / "b", budget, n=5)
+
+
+@pytest.mark.parametrize(
+    ("method", "more"), [("k_anonymity", {}), ("road_counts", {"trips_per_user": 2}), ("flat", {"most": 1})]
+)
+def test_data_without_persons_gets_no_promise_to_persons(
+    method: str, more: dict[str, int], table: Path, tmp_path: Path
+) -> None:
+    nobody = table.with_name("nobody.yaml")
+    nobody.write_text(table.read_text().replace("user: who, ", ""))
+    source, most = Source.load(None, str(nobody)), more.pop("most", None)
+    budget = Budget(folder=tmp_path / "l", cap=2.0, most_trips=most)
+    with pytest.raises(ParameterError, match="names no person"):
+        make_release(chosen(method, more), source, tmp_path / "x", budget)
+    assert not (tmp_path / "l").exists()
+    honest = {"count": "trajectory", "minutes": [None]} if method == "k_anonymity" else {"epsilon": 1.0}
+    make_release(chosen(method, honest), source, tmp_path / "x", Budget(folder=tmp_path / "l", cap=2.0), n=5)
+    assert "trajectory" in (tmp_path / "x" / "page.md").read_text()
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "mount", "file", "nowhere", "in the ledger"])
+def test_an_out_that_cannot_be_put_in_place_costs_nothing(
+    kind: str, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "dangling").symlink_to(tmp_path / "gone")
+    out = {"file": tmp_path / "file" / "out", "nowhere": Path("/proc/out"), "in the ledger": tmp_path / "l" / "out"}
+    if kind == "mount":
+        monkeypatch.setattr(Path, "is_mount", lambda self: self.name == "mount")
+    budget = Budget(folder=tmp_path / "l", cap=2.0)
+    with pytest.raises(ParameterError, match="OUT"):
+        make_release(chosen("flat", {}), Source.load(None, str(table)), out.get(kind, tmp_path / kind), budget)
+    assert not (tmp_path / "l").exists()
+
+
+@pytest.mark.parametrize("inside", ["OUT", "LEDGER"])
+def test_nothing_is_written_into_a_folder_of_data(inside: str, table: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "a.csv").write_bytes((table.parent / "owners.csv").read_bytes())
+    yaml = tmp_path / "data.yaml"
+    yaml.write_text(table.read_text().replace("file: owners.csv", "file: data\npattern: '*.csv'"))
+    out, ledger = (folder / "x", tmp_path / "l") if inside == "OUT" else (tmp_path / "x", folder / "l")
+    with pytest.raises(ParameterError, match=f"{inside}=.*inside the data"):
+        make_release(chosen("flat", {}), Source.load(None, str(yaml)), out, Budget(folder=ledger, cap=2.0))
+    assert sorted(p.name for p in folder.iterdir()) == ["a.csv"]
 
 
 def test_a_folder_that_is_not_empty_or_holds_the_ledger_is_refused(table: Path, tmp_path: Path) -> None:
@@ -263,6 +381,7 @@ def test_parameters_from_a_file_and_by_name_must_agree(tmp_path: Path) -> None:
     assert parameters_of(file, epsilon=2.0, k=None) == {"epsilon": 2.0, "cells": 6}
     with pytest.raises(ParameterError, match="leave one of the two out"):
         parameters_of(file, epsilon=1.0)
+    assert math.isnan(parameters_of(None, epsilon=math.nan)["epsilon"])  # which the method refuses
 
 
 def test_a_folder_that_is_filled_meanwhile_is_left_alone(table: Path, tmp_path: Path) -> None:
@@ -336,6 +455,19 @@ def test_killed_half_way_there_is_a_whole_release_or_none_and_the_entry_counts(
     make_release(chosen("flat", {"epsilon": 1.0}), source, out, Budget(folder=folder), n=20)
     assert sorted(p.name for p in tmp_path.iterdir() if p.name not in ("cache",)) == ["ledger", "out"]
     assert BudgetLedger(folder).state(source.content).sums()["trajectory"].epsilon == 2.0
+
+
+@pytest.mark.parametrize(
+    "stop", [KeyboardInterrupt(), OSError(28, "No space left on device"), OSError(27, "File too large")]
+)
+def test_whatever_stops_a_release_says_that_its_entry_counts(stop: BaseException, table: Path, tmp_path: Path) -> None:
+    def at(stage: str) -> None:
+        if stage == "drawn":
+            raise stop
+
+    with pytest.raises(ParameterError, match="entered for this release count all the same"):
+        handed(table, tmp_path / "out", at=at)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_release_that_fails_after_its_entry_says_that_it_counts(table: Path, tmp_path: Path) -> None:

@@ -21,11 +21,20 @@ from trajkit.handover.measures import CELL_M, Measured, Measures, measure
 from trajkit.handover.recommend import recommendation
 from trajkit.handover.release import Source
 from trajkit.study.run import OUTPUTS, mark_figures_private
-from trajkit.study.tables import drop_table
+from trajkit.study.tables import about, drop_table
 from trajkit.viz.plots import finished
 from trajkit.yamlio import write_text
 
 PRIVATE = "PRIVATE: made from the raw data, covered by no guarantee. It stays with the owner of the data"
+
+
+WORDS = {
+    "k": "k, how many should stand together", "tolerance": "share that may be lost", "trajectories": "trajectories", "users": "users",
+    "points": "points", "trips_per_user": "trajectories of a user", "own_user_each": "every trajectory has a user of its own",
+    "has_times": "has times", "metric_crs": "CRS in metres", "box_inside_crs": "CRS made for this place", "days": "days from first to last point",
+    "thin_points": "share of points in cells of fewer than k people", "shared_hours": "share of points at hours that k people share",
+    "unicity": "share of people whom four points isolate",
+}  # fmt: skip
 
 
 def folder_of(source: Source) -> Path:
@@ -61,14 +70,6 @@ def _uniqueness(found: Measured) -> list[dict[str, Any]]:
     counts = ("people", "with too few points")
     rows = found.unicity.round(3).astype(object).where(found.unicity.notna(), None).to_dict("records")
     return [{str(name): about(v) if name in counts else v for name, v in row.items()} for row in rows]
-
-
-def about(count: float) -> str:
-    """A count to one significant digit."""
-    if count < 10:
-        return "fewer than 10"
-    digits = len(str(int(count))) - 1
-    return f"about {round(int(count), -digits):,}"
 
 
 def _rounded(m: Measures) -> dict[str, Any]:
@@ -109,7 +110,7 @@ def density_classes(found: Measured) -> dict[str, int]:
 def density_map(found: Measured) -> Figure:
     """Distinct people per cell, on a logarithmic scale, rounded down to powers of two; cells of fewer than k people in one colour."""
     people, k = found.density.astype(float), found.measures.k
-    steps = np.where(people >= k, 2.0 ** np.floor(np.log2(np.maximum(people, 1))), np.nan)
+    steps = np.where(people >= k, np.maximum(2.0 ** np.floor(np.log2(np.maximum(people, 1))), k), np.nan)
     x0, y0, x1, y1 = (v / 1000 for v in found.grid.bounds)
     fig, ax = plt.subplots(figsize=(6.2, 5.2), layout="constrained")
     ax.imshow(
@@ -117,10 +118,11 @@ def density_map(found: Measured) -> Figure:
     )  # fmt: skip
     high = float(np.nanmax(steps)) if np.isfinite(steps).any() else 2.0 * k
     image = ax.imshow(
-        steps, origin="lower", extent=(x0, x1, y0, y1), cmap="viridis_r", norm=LogNorm(max(1.0, k / 2), max(high, k + 1.0))
+        steps, origin="lower", extent=(x0, x1, y0, y1), cmap="viridis_r", norm=LogNorm(k, max(high, k + 1.0))
     )  # fmt: skip
-    ticks = 2.0 ** np.arange(np.ceil(np.log2(k / 2)), np.log2(max(high, k + 1.0)) + 0.01)
-    bar = fig.colorbar(image, ax=ax, shrink=0.8, label="people in the cell", ticks=ticks.tolist())
+    powers = 2.0 ** np.arange(np.ceil(np.log2(k)), np.log2(max(high, k + 1.0)) + 0.01)
+    ticks = np.union1d([float(k)], powers[powers >= 1.3 * k])
+    bar = fig.colorbar(image, ax=ax, shrink=0.8, label="at least so many people in the cell", ticks=ticks.tolist())
     bar.minorticks_off()
     bar.set_ticklabels([f"{t:g}" for t in ticks])
     ax.set_xticks([x0, x1], ["0", f"{x1 - x0:.0f} km"])
@@ -138,7 +140,7 @@ def _page(source: Source, found: Measured, record: dict[str, Any]) -> Page:
     page.table(
         ("kind", "rule", "threshold", "measured", "applies"),
         [
-            [r["kind"], r["what"], r["threshold"], r["measured"], "yes" if r["applies"] else "no"]
+            [r["kind"], r["what"], r["threshold"], _cell(r["measured"]), "yes" if r["applies"] else "no"]
             for r in record["rules"]
         ],
     )
@@ -147,7 +149,7 @@ def _page(source: Source, found: Measured, record: dict[str, Any]) -> Page:
     )
     page.heading("What the data is")
     told = record["measures"]
-    page.table(("what", "value"), [[name, _cell(value)] for name, value in told.items() if name != "suppressed"])
+    page.table(("what", "value"), [[WORDS[name], _cell(value)] for name, value in told.items() if name in WORDS])
     page.heading("What preparation dropped (rounded)")
     page.table(
         tuple(record["prepared"][0]) if record["prepared"] else (), [list(r.values()) for r in record["prepared"]]
@@ -170,4 +172,4 @@ def _page(source: Source, found: Measured, record: dict[str, Any]) -> Page:
 def _cell(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {shown(v)}" for name, v in value.items())
-    return shown(value)
+    return ("yes" if value else "no") if isinstance(value, bool) else shown(value)

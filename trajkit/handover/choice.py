@@ -45,7 +45,7 @@ def parameters_of(file: str | Path | None, **given: Any) -> dict[str, Any]:
     for name, value in given.items():
         if value is None:
             continue
-        if found.get(name, value) != value:
+        if name in found and found[name] != value:
             raise ParameterError(f"{name} = {value} was given, but {file} says {found[name]}: leave one of the two out")
         found[name] = value
     return found

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trajkit.errors import ParameterError
-from trajkit.handover.assess import PRIVATE, about, folder_of
+from trajkit.handover.assess import PRIVATE, folder_of
 from trajkit.handover.choice import Choice
 from trajkit.handover.document import Page, shown
 from trajkit.handover.figure import AFTER, BEFORE, INFERENCE, LINKABILITY, Figure
@@ -23,6 +23,7 @@ from trajkit.handover.rehearsal import Rehearsed, rehearse
 from trajkit.handover.release import Source, ledger_folder
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.study.run import mark_figures_private
+from trajkit.study.tables import about
 from trajkit.yamlio import write_text
 
 USABLE = 0.5  # a rescaled error below it is closer to real data than to no information
@@ -40,7 +41,7 @@ def record(choice: Choice, source: Source, *, purpose: str, n: int = 1000, ledge
     found = rehearse(choice, source, n=n)
     guarantee = published_guarantee(found.release.guarantee, choice.spend)
     where = ledger_folder(source, ledger)
-    account = BudgetLedger(where).state(source.content) if where.is_dir() else None
+    account = BudgetLedger(where).state(source.marks) if where.is_dir() else None
     report = _record(choice, source, found, guarantee, account, purpose)
     parameters = json.dumps(choice.method.config.model_dump(mode="json"), sort_keys=True)
     folder = folder_of(source) / f"dpia-{choice.name}-{hashlib.sha256(parameters.encode()).hexdigest()[:8]}"

@@ -10,10 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from trajkit.anonymize.suppression import FEWEST, STEP, missing, rounded
+from trajkit.anonymize.suppression import FEWEST, START_M, STEP, missing, rounded
+from trajkit.geo import unproject
 from trajkit.trajectories import Trajectories
 
-NEVER_MORE = f"shares are rounded to {STEP:.0%}, of persons, and nothing is said of fewer than {FEWEST} of them"
+BY_START = "by start"
+NEVER_MORE = (
+    f"shares are rounded to {STEP:.0%}, and nothing is said of fewer than {FEWEST} persons; those of the method are of persons, those of "
+    "preparation of records, so that one person with many can move them"
+)
 
 
 @dataclass(frozen=True)
@@ -37,10 +42,21 @@ def left_out(
     public = report.get("suppressed") or _by_origin(trajs, origin, k)
     for name, value in (public or {}).items():
         if isinstance(value, dict):
-            strata[name] = tuple((label, percent(s)) for label, s in value.items())
+            place = name.startswith(BY_START)
+            title = f"{BY_START} (middle of a square of {START_M / 1000:g} km)" if place else name
+            strata[title] = tuple(
+                (_where(label, trajs.meta.crs) if place else label, percent(s)) for label, s in value.items()
+            )
         elif name in ("trajectories", "users", "points"):
             shares.append((f"{name} suppressed by the method (mean over persons)", percent(value)))
     return LeftOut(rules, tuple(shares), {k: v for k, v in strata.items() if v})
+
+
+def _where(label: str, crs: str) -> str:
+    """The middle, in degrees, of the public square whose column and row ``label`` names."""
+    middle = (np.array([label.split()], dtype=np.float64) + 0.5) * START_M
+    lon, lat = unproject(middle, crs)[0]
+    return f"{abs(lat):.3f} {'north' if lat >= 0 else 'south'}, {abs(lon):.3f} {'east' if lon >= 0 else 'west'}"
 
 
 def percent(share: float) -> str:
@@ -68,7 +84,7 @@ def _dropped(steps: tuple[dict[str, Any], ...]) -> list[tuple[str, str]]:
         for reason, (trajectories, points) in step["dropped"].items():
             of, gone = (step["trajectories_in"], trajectories) if trajectories else (step["points_in"], points)
             what = "trajectories" if trajectories else "points"
-            found.append((f"{what} dropped in preparation: {reason}", percent(gone / max(of, 1))))
+            found.append((f"share of all {what} dropped in preparation: {reason}", percent(gone / max(of, 1))))
     return found
 
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from trajkit.anonymize.anonymizer import MADE
 from trajkit.handover.budget import COMPOSITION, Spend
 from trajkit.handover.document import Page
-from trajkit.handover.ledger import Account
+from trajkit.handover.ledger import CUT_OTHERWISE, Account
 from trajkit.handover.left_out import NEVER_MORE, LeftOut
 from trajkit.privacy.guarantee import Guarantee, Part
 from trajkit.trajectories import Trajectories
 
 QUESTIONS = ("What was protected", "Against whom", "How strongly", "Who was left out", "What remains")
+UNNAMED = "tables"  # an owner's table without a name of its own
 NO_FIGURES = (
     "no figure about the data stands here: the promise covers the file, and a true count beside it would not be covered"
 )
@@ -48,7 +49,7 @@ class Facts:
 def release_page(facts: Facts) -> Page:
     """The page. A reader needs nothing but it."""
     g = facts.guarantee
-    page = Page(f"Released trajectories: {facts.title}")
+    page = Page("Released trajectories" + (f": {facts.title}" if facts.title != UNNAMED else ""))
     page.table(("question", "answer"), list(zip(QUESTIONS, _short(facts), strict=True)))
     if facts.purpose:
         page.heading("Purpose, as stated by the owner")
@@ -107,6 +108,7 @@ def _contents(f: Facts) -> list[str]:
             f"{len(f.released) - f.made:,} of them true ones, made coarser, and {f.made:,} made by a method that saw noisy figures of true ones: "
             f"their traj_id begins with {MADE}, and none of them is anybody's"
         )
+    kind += "" if g.kind == "dp" else "; the number of true ones is a true count"
     points = f", {f.released.lengths[0]} points each" if fixed else ""
     times = "with times" if f.released.t is not None else "without times"
     box = f.released.meta.box
@@ -184,6 +186,8 @@ def _sums(f: Facts) -> list[str]:
             if m
             else "for a user the total is unbounded: nothing bounds how many trajectories he has"
         )
+    if account.cuts > 1:
+        said.append(CUT_OTHERWISE)
     if dp and account.anonymous:
         said.append(
             "releases of the same data that hold true trajectories, made coarser, exist too; these are in no sum"

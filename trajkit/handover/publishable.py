@@ -1,16 +1,19 @@
 """What may leave of a release: trajectories under fresh names, a guarantee without figures of the data, and a last look at the files.
 
-The number of training records is kept back: a DP training names it, its sampling rate and its noise multiplier tell it, and none of them is
-needed to read the promise.
+The number of training records is kept back: a DP training names it, its sampling rate and its noise multiplier tell it, and so do the digits
+of what its accountant adds up (the epsilon of one n is not that of the next). None of them is needed to read the promise, which is the one
+asked for, just above it.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel
@@ -24,11 +27,15 @@ from trajkit.trajectories import Trajectories
 
 SAFE_DETAILS = ("rounds", "trips_per_user", "max_grad_norm", "sampling", "l2_sensitivity")
 MACHINE = ("device", "bf16", "physical_batch", "checkpoint_every_s", "condition")
-WITHHELD = "figures from which the number of records follows (sampling rate, noise multiplier) are kept back"
+WITHHELD = (
+    "figures from which the number of records follows (sampling rate, noise multiplier, the last digits of epsilon) are kept back, and epsilon "
+    "is the one asked for, at least what the accountant found"
+)
 OS_IDS = "order and ids were drawn from the operating system's entropy and kept nowhere"
 MOVED_PLACES = "(k,delta)-anonymity"
 SAME_PLACE_DEG = 1e-8  # about a millimetre
 A_FILE = "(a file of the owner)"
+OF_CLASS = re.compile(rf"(c\d+-|{MADE})\d+")  # ids that an anonymizer gives
 SHORTEST_SECRET = 6  # characters: shorter ones are found in any file
 
 
@@ -37,7 +44,7 @@ def published(trajs: Trajectories) -> Trajectories:
 
     Ids of classes, ``c<class>-<number>``, and the mark of made trajectories among them are part of what an anonymizer releases and stay.
     """
-    of_class = len(trajs) > 0 and all(str(i).startswith(("c", MADE)) for i in trajs.traj_ids)
+    of_class = len(trajs) > 0 and all(OF_CLASS.fullmatch(str(i)) for i in trajs.traj_ids)
     ids = np.array([str(i) if of_class else f"r{k}" for k, i in enumerate(trajs.traj_ids)], dtype=str)
     meta = replace(public_meta(trajs.meta), visibility="public")
     return replace(trajs, user=np.arange(len(ids)), user_ids=ids, traj_ids=ids, meta=meta)
@@ -62,11 +69,12 @@ def published_guarantee(g: Guarantee, spend: Spend | None) -> Guarantee:
     words = (
         f"DP-SGD with Poisson sampling, clipped gradients and Gaussian noise; {WITHHELD}" if trained else g.mechanism
     )
+    cost: dict[str, Any] = {"epsilon": spend.epsilon, "delta": spend.delta}
     parts = tuple(
-        replace(p, mechanism=str(words), details={k: v for k, v in p.details.items() if k in SAFE_DETAILS})
+        replace(p, mechanism=str(words), details={k: v for k, v in p.details.items() if k in SAFE_DETAILS}, **cost)
         for p in g.parts
     )
-    return replace(g, mechanism=words, parts=parts)
+    return replace(g, mechanism=words, parts=parts, **cost)
 
 
 def _of_two_parts(g: Guarantee, spend: Spend) -> Guarantee:

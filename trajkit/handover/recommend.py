@@ -61,10 +61,10 @@ RULES: tuple[Rule, ...] = (
     Rule("note", "trajectories of a user (median, most)", "at most 1 of each", lambda m: m.trips_per_user,
          lambda m: m.trips_per_user[1] > 1,
          "protect users and not trajectories: trips_per_user with DP methods, count: user with anonymizers, and MOST_TRIPS in the ledger"),
-    Rule("take", f"lost by {WHOLE}", "at most the tolerance (0.3)", lambda m: m.suppressed.get(WHOLE), lambda m: _lost(m, WHOLE) <= m.tolerance,
+    Rule("take", f"lost by {WHOLE}", "at most the tolerance ({tolerance:g})", lambda m: m.suppressed.get(WHOLE), lambda m: _lost(m, WHOLE) <= m.tolerance,
          "k_anonymity (whole trips) is possible for one release to readers who know little; DP (road_counts, privtrace) where more releases "
          "will follow or readers may know anything"),
-    Rule("take", f"lost by {PARTS}", "at most the tolerance (0.3)", lambda m: m.suppressed.get(PARTS), lambda m: _lost(m, PARTS) <= m.tolerance,
+    Rule("take", f"lost by {PARTS}", "at most the tolerance ({tolerance:g})", lambda m: m.suppressed.get(PARTS), lambda m: _lost(m, PARTS) <= m.tolerance,
          "whole trips are too rare to hide: k_anonymity with suppress: segments keeps parts of them for one release; DP (road_counts, privtrace) "
          "where more releases will follow or readers may know anything"),
     Rule("take", f"points lost in cells of 1 km by {ESCALATED}, with users for DP", f"at most {MOST_REPLACED}",
@@ -84,7 +84,7 @@ RULES: tuple[Rule, ...] = (
 
 def recommendation(m: Measures) -> tuple[str, list[str], list[tuple[str, str, str, object, bool]]]:
     """(what to take, the reasons, a row for each rule: kind, what, threshold, measured, applies)."""
-    rows = [(r.kind, r.what, r.threshold, r.value(m), r.applies(m)) for r in RULES]
+    rows = [(r.kind, r.what, r.threshold.format(tolerance=m.tolerance), r.value(m), r.applies(m)) for r in RULES]
     stops = [r for r in RULES if r.kind == "stop" and r.applies(m)]
     notes = [r.advice for r in RULES if r.kind == "note" and r.applies(m)]
     first = next(r for r in RULES if r.kind == "take" and r.applies(m))

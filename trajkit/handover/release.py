@@ -7,6 +7,7 @@ may have been drawn is counted.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import os
@@ -14,19 +15,23 @@ import secrets
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from trajkit import datasets
 from trajkit.datasets import registry
 from trajkit.datasets.cache import content_hash, project_root
 from trajkit.errors import DataContractError, ParameterError, TrajkitError
-from trajkit.handover.budget import Asked
+from trajkit.handover.budget import Asked, Spend
 from trajkit.handover.choice import Choice
+from trajkit.handover.journal import flush
 from trajkit.handover.ledger import BudgetLedger, Ticket
 from trajkit.handover.left_out import left_out
+from trajkit.handover.out_folder import free_folder, into_place
 from trajkit.handover.page import Facts, release_page
 from trajkit.handover.publishable import (
     check_files,
@@ -44,18 +49,21 @@ from trajkit.trajectories import Trajectories
 
 FILES = ("release.parquet", "guarantee.json", "page.html", "page.md")
 LEDGER = "trajkit-ledger"
+FIX_STEPS = 1e7  # to a degree: about a centimetre
 OWN_TABLE = "tables"
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the data is: registered ``dataset``, its ``data`` (file or folder), ``trajs`` as loaded, ``content``: what identifies them."""
+    """Where the data is: registered ``dataset``, its ``data`` (file or folder), ``trajs`` as loaded, ``content``: what identifies them;
+    ``persons``: whether its users are people, and not each trajectory one of its own for want of a column that names them."""
 
     dataset: str
     data: str | None
     path: Path | None
     content: str
     trajs: Trajectories
+    persons: bool = True
 
     @classmethod
     def load(cls, dataset: str | None, data: str | None, settings: dict[str, Any] | None = None) -> Source:
@@ -68,14 +76,32 @@ class Source:
         spec = registry.dataset(name)
         path, typed = registry.prepared_source(spec, data, settings)
         content = content_hash(path) if path else json.dumps([name, typed.model_dump(mode="json")], sort_keys=True)
-        return cls(name, data, path, content, datasets.load(name, data=data, settings=settings))
+        persons = getattr(getattr(typed, "columns", None), "user", "named elsewhere") is not None
+        return cls(name, data, path, content, datasets.load(name, data=data, settings=settings), persons)
+
+    @cached_property
+    def marks(self) -> tuple[str, str, str]:
+        """What the ledger knows the data by: the bytes of its files, its fixes (places, times) in no order, whatever file they are in, and how
+        these are cut into trajectories."""
+        t = self.trajs.t if self.trajs.t is not None else np.zeros(self.trajs.n_points, dtype=np.int64)
+        lon, lat = np.rint(self.trajs.lonlat * FIX_STEPS).astype(np.int64).T
+        each = pd.util.hash_pandas_object(pd.DataFrame({"lon": lon, "lat": lat, "t": t}), index=False).to_numpy()
+        fixes = f"fixes {len(each)} {int(each.sum()):x} {int(np.bitwise_xor.reduce(each)):x}"
+        lengths = hashlib.sha256(np.sort(self.trajs.lengths).astype("<i8").tobytes()).hexdigest()
+        return self.content, fixes, f"{fixes} cut {lengths} {_largest(self.trajs)}"
 
     def paths(self) -> list[str]:
-        """Paths of this machine and of the data, which must not leave."""
-        home = os.path.expanduser("~")
-        found = [str(project_root()), str(Path.cwd()), home, self.data or ""]
-        found += [str(self.path), str(self.path.parent)] if self.path else []
-        return [p for p in found if p not in ("/", ".", "")]
+        """Paths of this machine and of the data, which must not leave. A bare name in place of a path (DATA=geolife) is none."""
+        given = [Path(p) for p in (self.data, self.path) if p]
+        found = [
+            project_root(),
+            Path.cwd(),
+            Path.home(),
+            *given,
+            *(p.absolute() for p in given),
+            *(p.absolute().parent for p in given),
+        ]
+        return [str(p) for p in found if os.sep in str(p).strip(os.sep) or p.suffix]
 
 
 @dataclass(frozen=True)
@@ -100,25 +126,40 @@ def make_release(
     figures: show rounded shares of what preparation dropped on the page of a DP release as well, which its promise does not cover.
     Raises ParameterError or PrivacyAccountingError before or after the ledger's entry; after it, the entry stays and counts.
     """
-    folder = _free(out)
+    _promised_to_people(choice, source, budget)
     ledger = BudgetLedger(ledger_folder(source, budget.folder))
-    _apart(folder, ledger.folder)
-    most = _bound(source.trajs, budget.most_trips)
+    folder = free_folder(out, ledger.folder, source.path)
     ticket = ledger.reserve(
-        source.content, spend=choice.spend, method=choice.name, cap=Asked(budget.cap, budget.cap_delta, budget.cap_unit),
-        raise_cap=budget.raise_cap, most_trips=most, account=budget.account, anonymous=choice.keeps_true_ones,
+        source.marks, spend=choice.spend, method=choice.name, cap=Asked(budget.cap, budget.cap_delta, budget.cap_unit),
+        raise_cap=budget.raise_cap, most_trips=budget.most_trips, largest=_largest(source.trajs), account=budget.account,
+        anonymous=choice.keeps_true_ones,
     )  # fmt: skip
-    at("reserved")
     try:
+        at("reserved")
         _handed_over(choice, source, folder, ledger, ticket, n, purpose, figures, at)
-    except TrajkitError as error:
-        counts = (
-            ""
-            if choice.spend is None
-            else f". The {choice.spend.in_words()} entered for this release count all the same"
-        )
-        raise type(error)(f"{error}{counts}") from error
+    except (TrajkitError, OSError, KeyboardInterrupt) as error:
+        raise _all_the_same(error, choice.spend) from error
     return ticket
+
+
+def _promised_to_people(choice: Choice, source: Source, budget: Budget) -> None:
+    """Raise ParameterError where a promise to persons is asked for of data that does not tell persons apart."""
+    counted = {choice.spend.unit if choice.spend else "", getattr(choice.method.config, "count", "")}
+    if not source.persons and ("user" in counted or budget.most_trips is not None):
+        raise ParameterError(
+            "the data names no person (columns: user), so each trajectory would count as one and a promise to persons would be false: name that "
+            "column, or promise what holds: count: trajectory (anonymizers), no trips_per_user (DP), no MOST_TRIPS"
+        )
+
+
+def _all_the_same(error: BaseException, spend: Spend | None) -> TrajkitError:
+    """What stopped a release after its entry, as one message that says that the entry counts."""
+    known = type(error) if isinstance(error, TrajkitError) else ParameterError
+    why = "stopped" if isinstance(error, KeyboardInterrupt) else str(error)
+    if isinstance(error, OSError):
+        why = f"the release could not be written to OUT or the ledger ({error.strerror or error}), and nothing half of it is left"
+    counts = "" if spend is None else f". The {spend.in_words()} entered for this release count all the same"
+    return known(f"{why}{counts}")
 
 
 def _handed_over(
@@ -142,9 +183,9 @@ def _handed_over(
         trips_per_user=choice.protects_user_by,
         parameters=published_parameters(choice.method.config, paths), reserved=choice.spend,
     )  # fmt: skip
-    part = _written(facts, folder, [*paths, source.content, source.trajs.fingerprint(), *map(str, seeds)])
+    part = _written(facts, folder, [*paths, *source.marks, source.trajs.fingerprint(), *map(str, seeds)])
     at("written")
-    _into_place(part, folder)
+    into_place(part, folder)
     at("renamed")
     spent = choice.spend and spent_by(guarantee, choice.spend.unit)
     ledger.complete(ticket, spend=spent)
@@ -186,7 +227,7 @@ def _written(facts: Facts, folder: Path, private: list[str]) -> Path:
         (part / "page.md").write_text(page.markdown())
         check_files(part, FILES, private)
         for path in (*(part / name for name in FILES), part):
-            _flush(path)
+            flush(path)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
@@ -194,69 +235,22 @@ def _written(facts: Facts, folder: Path, private: list[str]) -> Path:
     return part
 
 
-def _into_place(part: Path, folder: Path) -> None:
-    try:
-        part.rename(folder)  # an empty folder of that name is replaced
-    except OSError as error:
-        shutil.rmtree(part, ignore_errors=True)
-        raise ParameterError(
-            f"OUT={folder} was filled by something else meanwhile ({error.strerror}); nothing was handed over, and the budget entered for "
-            "it is counted: name another folder"
-        ) from error
-    _flush(folder.parent)
-
-
-def _free(out: Path) -> Path:
-    """``out``, absent or empty, in a folder that exists; what a killed release left beside it is removed. Raises ParameterError."""
-    folder = out.expanduser().absolute()
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ParameterError(
-            f"OUT={out} is not empty: a release is written to a new folder, so that nothing else is in it"
-        )
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    for old in folder.parent.glob(f".{folder.name}.*.part"):
-        if not _alive(old.name):
-            shutil.rmtree(old, ignore_errors=True)
-    return folder
-
-
-def _alive(name: str) -> bool:
-    """Whether the process that began the folder ``.<out>.<pid>-<random>.part`` still runs."""
-    pid = name.split(".")[-2].partition("-")[0]
-    try:
-        os.kill(int(pid), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
 def ledger_folder(source: Source, asked: Path | None) -> Path:
-    """Where the ledger is kept: as ``asked``, else beside the data."""
-    return asked or (source.path.parent if source.path else project_root() / "data") / LEDGER
-
-
-def _apart(out: Path, ledger: Path) -> None:
-    out = out.resolve()
-    if ledger == out or out in ledger.parents:
-        raise ParameterError(f"LEDGER={ledger} lies inside OUT, which is handed over: keep it elsewhere")
-
-
-def _bound(trajs: Trajectories, most: int | None) -> int | None:
-    """``most``, if every user keeps to it. Raises ParameterError where one does not."""
-    if most is None:
-        return None
-    if most < 1 or (len(trajs) and int(np.bincount(trajs.user).max()) > most):
+    """Where the ledger is kept: as ``asked``, else beside the data. Raises ParameterError where the one beside it knows the data already."""
+    beside = (source.path.parent if source.path else project_root() / "data") / LEDGER
+    if asked is None:
+        return beside
+    if (
+        beside.is_dir()
+        and asked.resolve() != beside.resolve()
+        and BudgetLedger(beside).state(source.marks).fingerprints
+    ):
         raise ParameterError(
-            f"MOST_TRIPS={most}: some user has more trajectories than that, so the bound is no bound for him: take a larger public number"
+            f"this data is booked in {beside} already, where its budget is counted: leave LEDGER={asked} out"
         )
-    return most
+    return asked
 
 
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _largest(trajs: Trajectories) -> int:
+    """The most trajectories that some user has."""
+    return int(np.bincount(trajs.user).max()) if len(trajs) else 0

@@ -14,12 +14,7 @@ def drop_table(steps: tuple[dict[str, Any], ...], *, exact: bool) -> pd.DataFram
     """One row a step and reason. With ``exact`` false, counts are rounded to one significant digit and marked "about"."""
 
     def show(count: int) -> str:
-        if exact or count == 0:
-            return f"{count:,}"
-        if count < 10:
-            return "fewer than 10"
-        digits = len(str(count)) - 1
-        return f"about {round(count, -digits):,}"
+        return f"{count:,}" if exact or count == 0 else about(count)
 
     rows = []
     for s in steps:
@@ -31,6 +26,14 @@ def drop_table(steps: tuple[dict[str, Any], ...], *, exact: bool) -> pd.DataFram
                 "trajectories": show(trajectories), "points": show(points), "left": f"{show(s['trajectories_out'])} with {show(s['points_out'])} points",
             })  # fmt: skip
     return pd.DataFrame(rows, columns=["step", "settings", "what", "trajectories", "points", "left"])
+
+
+def about(count: float) -> str:
+    """A count to one significant digit."""
+    if count < 10:
+        return "fewer than 10"
+    digits = len(str(int(count))) - 1
+    return f"about {round(int(count), -digits):,}"
 
 
 def tidy(table: pd.DataFrame, *, index: bool = False, precision: int = 3) -> Styler:
