@@ -150,12 +150,12 @@ def test_linking_is_bounded_in_work_and_blurred_by_bins(truth: Truth, monkeypatc
     release = Release(truth.raw, no_guarantee("x"), {"setting": {"cells": "square 500 m", "minutes": 30}})
     parameters = {"suppress": "segments", "gap_s": None, "stays": "keep"}
     cells = link_model("k_anonymity", parameters, release)
-    assert cells["near_m"] == 750 and cells["overlap_s"] == 1800 and cells["gap_s"] == NEXT_TRIP_S
+    assert cells["near_m"] == 750 and cells["overlap_s"] == 1800 and cells["gap_s"] == 3600
     raw = link_model("pseudonyms", {}, release)
-    assert raw["near_m"] == 200 and raw["overlap_s"] == 0
+    assert raw["near_m"] == 200 and raw["overlap_s"] == 0 and raw["gap_s"] == NEXT_TRIP_S
     monkeypatch.setattr(public_model, "MOST", len(truth.raw) * 10)
     short = link_model("pseudonyms", {}, release)
-    assert NEXT_TRIP_S / 64 <= short["gap_s"] < NEXT_TRIP_S
+    assert 0 < short["gap_s"] < NEXT_TRIP_S
 
 
 def test_noise_is_public() -> None:
