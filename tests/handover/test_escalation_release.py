@@ -85,6 +85,11 @@ def test_the_page_says_both_promises_and_which_rows_are_made(table: Path, tmp_pa
     assert [(p.epsilon, p.unit, p.details) for p in g.parts] == [(1.0, "user", {})]
 
 
+def test_places_on_the_page_are_degrees_also_where_points_are_counted(table: Path, tmp_path: Path) -> None:
+    page = (handed(table, tmp_path / "out", ESCALATES) / "page.md").read_text()
+    assert "suppressed, points, by start (middle of a square of 5 km)" in page and "column and row" not in page
+
+
 def test_the_epsilon_is_reserved_also_where_nothing_is_made(table: Path, tmp_path: Path) -> None:
     out = handed(table, tmp_path / "a", STOPS)
     page = (out / "page.md").read_text()

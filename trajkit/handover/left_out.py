@@ -42,8 +42,8 @@ def left_out(
     public = report.get("suppressed") or _by_origin(trajs, origin, k)
     for name, value in (public or {}).items():
         if isinstance(value, dict):
-            place = name.startswith(BY_START)
-            title = f"{BY_START} (middle of a square of {START_M / 1000:g} km)" if place else name
+            what, place, _ = name.partition(BY_START)
+            title = f"{what}{BY_START} (middle of a square of {START_M / 1000:g} km)" if place else name
             strata[title] = tuple(
                 (_where(label, trajs.meta.crs) if place else label, percent(s)) for label, s in value.items()
             )
