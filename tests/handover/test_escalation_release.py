@@ -25,6 +25,7 @@ from trajkit.handover.rehearsal import LINKABILITY, SINGLING_OUT, rehearse
 from trajkit.handover.release import Budget, Source, make_release
 from trajkit.methods import make_method
 from trajkit.privacy.guarantee import RNG_OS, Guarantee
+from trajkit.study.tables import about
 from trajkit.trajectories import Trajectories
 
 BASE: dict[str, Any] = {"k": 5, "minutes": [None], "synthesizer": "privtrace", "epsilon": 1.0, "n_made": 60}
@@ -71,11 +72,11 @@ def test_the_page_says_both_promises_and_which_rows_are_made(table: Path, tmp_pa
         f"c{i}" for i in range(len(made))
     }
     for words in (
-        "each person, hidden among at least 5; in those marked as made, each user, by differential privacy",
+        "each person, in each single released part of a trajectory: at least 5 persons", "in those marked as made, each user, by differential privacy",
         "anybody, whatever else he knows", "k-anonymity, k = 5, per user; trajectories marked as made, by themselves: differential privacy, epsilon 1",
-        "the whole has no epsilon", f"{(~made).sum():,} of them true ones, made coarser, and 60 made", f"begins with {MADE}",
+        "the whole has no epsilon", f"{about((~made).sum())} of them true ones, made coarser, and 60 made", f"begins with {MADE}",
         "with or without any one user the made trajectories are nearly as likely", "for made trajectories alone, not for the file",
-        "by user epsilon 1, delta 0 per user", "Made trajectories stand for nobody", "at most 2 of each user", "points suppressed by the method",
+        "by user epsilon 1, delta 0 per user", "Made trajectories stand for nobody", "at most 2 of each user", "of a person's points, those not released",
         "whether any were made was decided from the data", "no epsilon exists for the whole of this release", "first release of this kind",
     ):  # fmt: skip
         assert words in page, words

@@ -164,8 +164,10 @@ def test_the_page_answers_the_five_questions(table: Path, tmp_path: Path) -> Non
     assert "bus lanes" in dp and "epsilon 1, delta 0 per trajectory" in dp and "for a user who has at most 3" in dp
     assert "epsilon 3" in dp  # what it is for him
     assert re.search(r"41\.\d{3} north, 8\.\d{3} west", anonymous)  # squares as a reader finds them on a map
-    assert "true ones is a true count" in anonymous and "true ones is a true count" not in dp
-    assert "suppressed by the method" in anonymous and ("under 2.5%" in anonymous or "about" in anonymous)
+    assert "holds is a true count" in anonymous and "holds is a true count" not in dp
+    assert "places are the middles of square" in anonymous and "by user epsilon 0" not in dp
+    assert f"{len(Trajectories.from_parquet(tmp_path / 'anon' / 'release.parquet')):,} traj" not in anonymous
+    assert "persons of whom nothing is released" in anonymous and ("under 2.5%" in anonymous or "about" in anonymous)
 
 
 def test_a_dp_page_shows_rounded_figures_only_where_they_are_asked_for(table: Path, tmp_path: Path) -> None:
@@ -411,7 +413,7 @@ def test_one_release_by_user_after_one_by_trajectory_is_summed_in_both(table: Pa
     handed(table, tmp_path / "b", parameters={"epsilon": 2.0, "trips_per_user": 2}, cap=8.0)
     page = (tmp_path / "b" / "page.md").read_text()
     assert "by trajectory epsilon 1, delta 0 per trajectory; by user epsilon 2, delta 0 per user" in page
-    assert "at most 3 trajectories all of this is epsilon 5, delta 0 per user" in page
+    assert "at most 3 trajectories (a bound that the owner stated) all of this is epsilon 5, delta 0 per user" in page
     assert "at most 2 of them were looked at" in page
     with pytest.raises(PrivacyAccountingError, match="epsilon 9"):  # 1 + 2 x 2 so far, by trajectory, and 2 x 2 more
         handed(table, tmp_path / "c", parameters={"epsilon": 2.0, "trips_per_user": 2}, cap=8.0)

@@ -42,13 +42,13 @@ def table(*rows: dict[str, Any]) -> pd.DataFrame:
 
 def test_rows_are_computed_once_for_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = done("pseudonyms", tmp_path, monkeypatch)
-    rows = found_in(run, {})
+    rows = found_in(run)
     routes = next(r for r in rows if r["measure"] == ROUTES)
     assert routes["value"] > 0.8 and not routes["protects"] and routes["k"] is None and not routes["inferred"]
     assert set(rows[0]) | {"cell", "release"} == set(COLUMNS)
     (file,) = run.folder.glob("adversaries-*.json")
     file.write_text(json.dumps([{"measure": "kept"}]))
-    assert found_in(run, {}) == [{"measure": "kept"}]
+    assert found_in(run) == [{"measure": "kept"}]
 
 
 def test_only_what_promises_k_people_and_is_surely_above_is_set_aside() -> None:

@@ -15,6 +15,11 @@ from trajkit.geo import unproject
 from trajkit.trajectories import Trajectories
 
 BY_START = "by start"
+SUPPRESSED = {
+    "trajectories": "of a person's trajectories, those of which nothing is released (mean over persons)",
+    "users": "persons of whom nothing is released",
+    "points": "of a person's points, those not released (mean over persons)",
+}
 NEVER_MORE = (
     f"shares are rounded to {STEP:.0%}, and nothing is said of fewer than {FEWEST} persons; those of the method are of persons, those of "
     "preparation of records, so that one person with many can move them"
@@ -47,15 +52,19 @@ def left_out(
             strata[title] = tuple(
                 (_where(label, trajs.meta.crs) if place else label, percent(s)) for label, s in value.items()
             )
-        elif name in ("trajectories", "users", "points"):
-            shares.append((f"{name} suppressed by the method (mean over persons)", percent(value)))
+        elif name in SUPPRESSED:
+            shares.append((SUPPRESSED[name], percent(value)))
     return LeftOut(rules, tuple(shares), {k: v for k, v in strata.items() if v})
 
 
 def _where(label: str, crs: str) -> str:
     """The middle, in degrees, of the public square whose column and row ``label`` names."""
     middle = (np.array([label.split()], dtype=np.float64) + 0.5) * START_M
-    lon, lat = unproject(middle, crs)[0]
+    return in_degrees(*unproject(middle, crs)[0])
+
+
+def in_degrees(lon: float, lat: float) -> str:
+    """A place in words."""
     return f"{abs(lat):.3f} {'north' if lat >= 0 else 'south'}, {abs(lon):.3f} {'east' if lon >= 0 else 'west'}"
 
 

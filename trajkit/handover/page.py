@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from trajkit.anonymize.anonymizer import MADE
 from trajkit.handover.budget import COMPOSITION, Spend
 from trajkit.handover.document import Page
 from trajkit.handover.ledger import CUT_OTHERWISE, Account
-from trajkit.handover.left_out import NEVER_MORE, LeftOut
+from trajkit.handover.left_out import NEVER_MORE, LeftOut, in_degrees
 from trajkit.privacy.guarantee import Guarantee, Part
+from trajkit.study.tables import about
 from trajkit.trajectories import Trajectories
 
 QUESTIONS = ("What was protected", "Against whom", "How strongly", "Who was left out", "What remains")
@@ -34,6 +37,13 @@ class Facts:
     trips_per_user: int | None
     parameters: tuple[tuple[str, str], ...] = ()
     reserved: Spend | None = None
+    setting: Mapping[str, Any] | None = None  # of k-anonymity: the cells and bins that were taken
+    within_budget: bool = True
+
+    @property
+    def parts(self) -> bool:
+        """Whether parts of trajectories are released, each like those of k."""
+        return bool(self.setting) and self.setting["suppress"] == "segments"  # type: ignore[index]
 
     @property
     def made(self) -> int:
@@ -78,16 +88,19 @@ def _short(f: Facts) -> tuple[str, ...]:
         )
         whom = "anybody, whatever else he knows and however much he computes, all other records included"
         strong = f"differential privacy, epsilon {g.epsilon:.4g}, delta {g.delta:.2g}, per {g.unit}"
-        out = "nobody by name: the file holds made trajectories, none of anyone; rules of preparation below"
+        out = "nobody by name: the file holds made trajectories, none of anyone; what was left out beforehand stands below"
         rest = "facts about many people together, which are the purpose; the assumptions below"
     else:
+        unit = "part of a trajectory" if f.parts else "trajectory"
         what = {
-            "user": f"each person, hidden among at least {g.k}",
+            "user": f"each person, in each single released {unit}: at least {g.k} persons, himself included, look alike in it; not his trajectories "
+            "taken together",
             "trajectory": f"each trajectory, hidden among at least {g.k}, all of which may be one person's: no person is protected",
         }.get(
             g.unit or "", f"each released place, shared by at least {g.k} persons; whole trajectories are not protected"
         )
-        whom = "somebody who knows of a person what the method hides among k (places and times as released) and nothing else"
+        known = "where and when" if f.released.t is not None else "where"
+        whom = f"somebody who knows {known} a person was, as coarsely as it is released here, and nothing else"
         strong = f"{g.kind}, k = {g.k}, per {g.unit}"
         out = "who is too rare to be one of k: rounded shares below" if f.left_out.shares else "see below"
         rest = (
@@ -105,19 +118,31 @@ def _contents(f: Facts) -> list[str]:
     kind = "made by a method that saw noisy figures of true ones" if g.kind == "dp" else "true ones, made coarser"
     if f.part:
         kind = (
-            f"{len(f.released) - f.made:,} of them true ones, made coarser, and {f.made:,} made by a method that saw noisy figures of true ones: "
+            f"{about(len(f.released) - f.made)} of them true ones, made coarser, and {f.made:,} made by a method that saw noisy figures of true ones: "
             f"their traj_id begins with {MADE}, and none of them is anybody's"
         )
-    kind += "" if g.kind == "dp" else "; the number of true ones is a true count"
+    kind += "" if g.kind == "dp" else f"; how many {'parts' if f.parts else 'true ones'} the file holds is a true count"
     points = f", {f.released.lengths[0]} points each" if fixed else ""
     times = "with times" if f.released.t is not None else "without times"
     box = f.released.meta.box
+    n = f"{len(f.released):,}" if g.kind == "dp" else about(len(f.released))
+    names = "names (traj_id) were drawn by chance: no two tell that they are of one person"
     return [
-        f"release.parquet: {len(f.released):,} trajectories{points}, {times}, {kind}; one row a point, degrees (WGS 84)",
+        f"release.parquet: {n} {'parts of trajectories' if f.parts else 'trajectories'}{points}, {times}, {kind}; one row a point, degrees (WGS 84); {names}",
+        *_resolution(f),
         f"method: {f.method}: {g.mechanism}",
         "guarantee.json: the promise, for programs; page.html and page.md: this page",
-        f"all lie in the public box {box.lon_min:g} to {box.lon_max:g} degrees east, {box.lat_min:g} to {box.lat_max:g} north",
+        f"all lie in the public box from {in_degrees(box.lon_min, box.lat_min)} to {in_degrees(box.lon_max, box.lat_max)}",
     ]
+
+
+def _resolution(f: Facts) -> list[str]:
+    """How coarse places and times are, where the method chose it."""
+    if not f.setting:
+        return []
+    minutes = f.setting["minutes"]
+    bins = f"times are the beginnings of bins of {minutes} min" if minutes else "there are no times"
+    return [f"places are the middles of {f.setting['cells']} cells; {bins}"]
 
 
 def _strength(f: Facts) -> list[str]:
@@ -174,15 +199,17 @@ def _sums(f: Facts) -> list[str]:
     """What all releases of the data have spent."""
     account, dp = f.account, f.guarantee.kind == "dp"
     sums = account.sums()
+    spent = [f"by {unit} {sums[unit].in_words()}" for unit in ("trajectory", "user") if sums[unit].epsilon > 0]
     said = [
-        f"all DP releases of this data so far, this one included ({COMPOSITION}): by trajectory {sums['trajectory'].in_words()}; "
-        f"by user {sums['user'].in_words()}; the owner's cap is {account.cap.in_words() if account.cap else 'none'}",
+        f"all releases of this data by differential privacy so far, this one included ({COMPOSITION}): {'; '.join(spent)}; "
+        f"the owner's cap is {account.cap.in_words() if account.cap else 'none'}",
     ]
     m = account.most_trips
     user = sums["all, per user"]
     if sums["trajectory"].epsilon > 0:
         said.append(
-            f"for a user who has at most {m} trajectories all of this is {user.in_words()} (group privacy)"
+            f"for a user who has at most {m} trajectories (a bound that the owner stated) all of this is {user.in_words()} (group privacy): the odds of any "
+            f"conclusion about him change by at most a factor of {_factor(user.epsilon)}"
             if m
             else "for a user the total is unbounded: nothing bounds how many trajectories he has"
         )
@@ -196,7 +223,7 @@ def _sums(f: Facts) -> list[str]:
 
 
 def _factor(epsilon: float) -> str:
-    return f"{math.exp(epsilon):.3g}" if epsilon < 50 else "no meaning"
+    return f"{math.exp(epsilon):.3g}" if epsilon < 50 else f"e^{epsilon:.3g}, which is no protection"
 
 
 def _missing(page: Page, f: Facts) -> None:
@@ -210,6 +237,10 @@ def _missing(page: Page, f: Facts) -> None:
             f"Made trajectories stand for nobody and bring nobody back. They were made from noisy figures of all records, {at_most}also of those "
             "that are kept. The shares below are of true trajectories."
         )
+    if not f.within_budget:
+        page.say(
+            "No setting that was tried suppresses as little as its budget allows; the one that suppresses least was taken."
+        )
     page.table(("what", "share"), o.shares)
     for name, rows in o.strata.items():
         page.table((f"suppressed, {name}", "share"), rows)
@@ -217,7 +248,7 @@ def _missing(page: Page, f: Facts) -> None:
         cover = (
             " They are computed from true data and the promise does not cover them." if f.guarantee.kind == "dp" else ""
         )
-        page.say(f"About these figures: {NEVER_MORE}.{cover}")
+        page.say(f"About these figures: {NEVER_MORE}. A row that is not there has too few.{cover}")
     elif f.guarantee.kind == "dp":
         page.say(f"On purpose {NO_FIGURES}.")
     else:

@@ -182,6 +182,8 @@ def _handed_over(
         ),
         trips_per_user=choice.protects_user_by,
         parameters=published_parameters(choice.method.config, paths), reserved=choice.spend,
+        setting=release.report.get("setting") if anonymous else None,
+        within_budget=release.report.get("within budget", True),
     )  # fmt: skip
     part = _written(facts, folder, [*paths, *source.marks, source.trajs.fingerprint(), *map(str, seeds)])
     at("written")

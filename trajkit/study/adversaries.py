@@ -7,6 +7,7 @@ achieves: no bound, and nothing that compares with an epsilon.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,12 @@ import pandas as pd
 from trajkit.attacks.adversaries import F1, MATCHED, PLACES, Truth, attack
 from trajkit.attacks.street_countermeasures import compare
 from trajkit.methods import method_class
-from trajkit.study.cells import CONTRASTS, is_tiny, parsed
+from trajkit.study.cells import CONTRASTS, parsed
 from trajkit.study.identity import code_fingerprint
 from trajkit.study.results import StudyResults
-from trajkit.study.risk import NO_INFORMATION, in_short, named
+from trajkit.study.risk import attackable, in_short, named
 from trajkit.study.run import Run
+from trajkit.study.side_by_side import side_by_side
 from trajkit.yamlio import write_text
 
 NAMING = (PLACES, MATCHED)
@@ -39,23 +41,21 @@ def adversary_table(study: StudyResults) -> pd.DataFrame:
     """
     if not study.may_show_raw:
         return pd.DataFrame(columns=COLUMNS)
-    rows: list[dict[str, Any]] = []
-    truths: dict[str, Truth] = {}
-    cells = [str(c) for c in dict.fromkeys(study.runs["cell"]) if c not in NO_INFORMATION and not is_tiny(c)]
-    for cell in sorted(cells, key=lambda c: not _contrast(c)):
-        run = study.run(cell)
-        if run is not None:
-            about = {"cell": cell, "release": named(cell)}
-            rows += [{**about, **row} for row in found_in(run, truths)]
+    runs = attackable(study)
+    side_by_side(found_in, [run for run in runs.values() if not _file(run).is_file()])
+    rows = [
+        {"cell": cell, "release": named(cell), **row}
+        for cell in sorted(runs, key=lambda c: not _contrast(c))
+        for row in found_in(runs[cell])
+    ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def found_in(run: Run, truths: dict[str, Truth]) -> list[dict[str, Any]]:
-    """The rows of one run, computed once for this code and kept in its folder. ``truths``: of training sets, shared by runs."""
-    file = run.folder / f"adversaries-{code_fingerprint('trajkit.study.adversaries', presenting=True)}.json"
+def found_in(run: Run) -> list[dict[str, Any]]:
+    """The rows of one run, computed once for this code and kept in its folder."""
+    file = _file(run)
     if not file.is_file():
-        train, release = run.fold.train, run.release(None)
-        truth = truths.setdefault(train.fingerprint(), Truth(train, run.roads))
+        release, truth = run.release(None), _truth(run)
         config = method_class(run.config.method).Config(**run.config.parameters)
         findings = attack(
             truth, run.config.method, config.model_dump(), release, run.origin(), seed=run.config.seed
@@ -69,6 +69,21 @@ def found_in(run: Run, truths: dict[str, Truth]) -> list[dict[str, Any]]:
         }
         write_text(file, json.dumps([{**about, **f.as_row()} for f in findings], indent=1))
     return list(json.loads(file.read_text()))
+
+
+def _file(run: Run) -> Path:
+    return run.folder / f"adversaries-{code_fingerprint('trajkit.study.adversaries', presenting=True)}.json"
+
+
+_KNOWN: dict[str, Truth] = {}  # of the training set that was asked for last: a study's first runs share one
+
+
+def _truth(run: Run) -> Truth:
+    train = run.fold.train
+    if (mark := train.fingerprint()) not in _KNOWN:
+        _KNOWN.clear()
+        _KNOWN[mark] = Truth(train, run.roads)
+    return _KNOWN[mark]
 
 
 def surely_named(table: pd.DataFrame) -> dict[str, tuple[str, float, float]]:
@@ -111,7 +126,7 @@ def countermeasures(study: StudyResults) -> pd.DataFrame:
     """
     if not study.may_show_raw or (run := study.first).roads is None or len(run.fold.train) < 2:
         return pd.DataFrame()
-    truth = Truth(run.fold.train, run.roads)
+    truth = _truth(run)
     table = compare(truth.raw, truth.streets, run.roads, cells_m=CELLS_M, seed=0, targets=TARGETS)
     columns = {"f1": F1, "named_before": PLACES, "named_after": MATCHED}
     return table[["cells_m", "printed", "adversary", *columns]].rename(columns={**columns, "cells_m": "cells, m"})

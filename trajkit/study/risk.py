@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from trajkit.study.cells import CONTRASTS, is_tiny, label, parsed
 from trajkit.study.identity import code_fingerprint
 from trajkit.study.results import StudyResults
 from trajkit.study.run import Run
+from trajkit.study.side_by_side import side_by_side
 from trajkit.trajectories import Trajectories
 from trajkit.yamlio import write_text
 
@@ -62,12 +64,16 @@ def risk_table(study: StudyResults) -> pd.DataFrame:
     """
     if not study.may_show_raw:
         return pd.DataFrame(columns=COLUMNS)
-    rows: list[dict[str, Any]] = []
-    for cell in dict.fromkeys(study.runs["cell"]):
-        run = None if cell in NO_INFORMATION or is_tiny(cell) else study.run(str(cell))
-        if run is not None:
-            rows += [{"cell": cell, "release": named(str(cell)), **row} for row in risk_of(run)]
+    runs = attackable(study)
+    side_by_side(risk_of, [run for run in runs.values() if not _file(run).is_file()])
+    rows = [{"cell": cell, "release": named(cell), **row} for cell, run in runs.items() for row in risk_of(run)]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def attackable(study: StudyResults) -> dict[str, Run]:
+    """The first complete run of each cell that says something of anybody."""
+    cells = [str(c) for c in dict.fromkeys(study.runs["cell"]) if c not in NO_INFORMATION and not is_tiny(c)]
+    return {cell: run for cell in cells if (run := study.run(cell)) is not None}
 
 
 def named(cell: str) -> str:
@@ -102,10 +108,14 @@ def in_short(g: Guarantee) -> str:
 
 def risk_of(run: Run) -> list[dict[str, Any]]:
     """The rows of one run, computed once for this code and kept in its folder."""
-    file = run.folder / f"risk-{code_fingerprint('trajkit.study.risk', presenting=True)}.json"
+    file = _file(run)
     if not file.is_file():
         write_text(file, json.dumps(_attacked(run), indent=1))
     return list(json.loads(file.read_text()))
+
+
+def _file(run: Run) -> Path:
+    return run.folder / f"risk-{code_fingerprint('trajkit.study.risk', presenting=True)}.json"
 
 
 def _attacked(run: Run) -> list[dict[str, Any]]:
