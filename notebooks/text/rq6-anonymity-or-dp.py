@@ -73,7 +73,7 @@ tidy(uses) if len(study.results) else NOTHING
 # the probability that a person of the training set comes out nearer than one held out. *members found at 1 % false* is the share of the
 # training set's people whom he names where he takes one in a hundred of the others for a member by mistake; a guess finds 1 %. The real
 # trajectories, which hold these very trips, are found at once. Both stand with 95 % intervals in the rows by places alone; with fewer than a hundred people held out, 1 % means not one
-# mistake. The average over people certifies nothing, and a release in which it finds nobody may still give away one who lives apart.
+# mistake, and a guess finds more than 1 % (its share stands beside it). The average over people certifies nothing, and a release in which it finds nobody may still give away one who lives apart.
 #
 # Suppressed people count among the members: they are hidden, and they are missing. A release that says nothing does not win: *trips by hour* spreads a release
 # without times evenly over the day, *places never visited* is the share of real points where no released point lies (32 x 32 cells).

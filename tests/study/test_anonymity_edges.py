@@ -176,12 +176,12 @@ def test_members_found_are_told_in_words() -> None:
     )
     rows = [
         {"release": r, "kind": k, "member auc": a, "member auc low": a - 0.05, risk.FOUND: f}
-        | {f"{risk.FOUND} low": f - 0.01, f"{risk.FOUND} high": f + 0.01}
+        | {f"{risk.FOUND} low": f - 0.01, f"{risk.FOUND} high": f + 0.01, risk.GUESSED: 0.125}
         for r, k, a, f in shares
     ]
     (text,) = anonymity_text._members_in_words(pd.DataFrame(rows))
     assert "in k-anonymity (0.70)." in text and "VAE" not in text
-    assert "in k-anonymity: 20 % of them (19 to 21 %), where a guess finds 1 %" in text and "certifies nothing" in text
+    assert "in k-anonymity: 20 % of them (19 to 21 %), where a guess finds 12 %" in text and "certifies nothing" in text
     assert "none of them" in anonymity_text._members_in_words(pd.DataFrame([rows[0], rows[2]]))[0]
     assert anonymity_text._members_in_words(pd.DataFrame([{"release": "x", "kind": "dp"}])) == []
 

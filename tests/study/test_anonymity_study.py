@@ -14,7 +14,7 @@ import pytest
 from trajkit.study import run as run_module
 from trajkit.study.anonymity_panels import figures, held, kept_and_made, lattice, missing, regions, stages
 from trajkit.study.claim import AGREES, DISAGREES, NOT_TESTABLE, UNDECIDABLE
-from trajkit.study.risk import ALL, COLUMNS, FOUND, SPACE, named, risk_of
+from trajkit.study.risk import ALL, COLUMNS, FOUND, GUESSED, SPACE, named, risk_of
 from trajkit.study.rule_isolated import isolated
 from trajkit.study.run import ORIGIN, Run, open_run, reuse_release
 from trajkit.study.unicity import ANTENNAS, unicity_of
@@ -84,6 +84,21 @@ def test_real_trajectories_are_found_and_k_anonymous_ones_are_not(
         assert row["named by cells"] is None or 0 <= row["named by cells"] <= row["bound"]
         assert row["auc_low"] < row["auc"] < 0.8
     assert any(row["named by cells"] for row in rows)
+
+
+def test_the_floor_of_a_small_set_is_all_there_is_and_a_guess_is_told_by_those_held_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "OUTPUTS", tmp_path)
+    run = open_run(
+        method="real", dataset="city", dataset_settings={"people": 40, "days": 1, "seed": 0}, unit="user", length=16, n_release=5000
+    )  # fmt: skip
+    release = run.release(run.fit())
+    assert (
+        len(release.trajectories) == len(run.fold.train) < 5000 and "smaller than n_release" in release.report["note"]
+    )
+    held_out = len(np.unique(run.fold.test.user))
+    assert held_out < 99 and risk_of(run)[0][GUESSED] == pytest.approx(1 / (held_out + 1))
 
 
 def test_risk_is_computed_once_for_a_run(k_anonymous: Run) -> None:

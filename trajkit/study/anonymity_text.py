@@ -12,7 +12,7 @@ from trajkit.study.adversaries import adversary_table, surely_named
 from trajkit.study.cells import ANONYMIZERS, is_tiny, mapped, parsed
 from trajkit.study.decisions import decisions, errors_by_cell
 from trajkit.study.results import K_ANONYMOUS, PRIMARY, StudyResults
-from trajkit.study.risk import ALL, FOUND, KNOWN, SPACE, in_short, named, risk_table
+from trajkit.study.risk import ALL, FOUND, GUESSED, KNOWN, SPACE, in_short, named, risk_table
 from trajkit.study.silence import PLACES, silence_table
 from trajkit.study.text import claims_in_words
 from trajkit.trajectories import Trajectories
@@ -161,7 +161,7 @@ def _members_in_words(risk: pd.DataFrame) -> list[str]:
         most = promised.loc[promised[FOUND].astype(float).idxmax()]
         text += (
             f" Taking 1 % of the others for members by mistake, he finds most members of these in {most['release']}: {100 * most[FOUND]:.0f} % of them "
-            f"({100 * most[f'{FOUND} low']:.0f} to {100 * most[f'{FOUND} high']:.0f} %), where a guess finds 1 %."
+            f"({100 * most[f'{FOUND} low']:.0f} to {100 * most[f'{FOUND} high']:.0f} %), where a guess finds {100 * most[GUESSED]:.0f} %."
         )
     return [text + " This is one attack on people of the usual kind: where it finds nobody, it certifies nothing."]
 

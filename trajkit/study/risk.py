@@ -37,14 +37,14 @@ from trajkit.yamlio import write_text
 KNOWN, TARGETS = 4, 400
 # membership inference: people on a side, trips of each, places of a trip; share of others taken for members
 PEOPLE, TRIPS, PLACES, FALSE = 400, 2, 8, 0.01
-FOUND = "members found at 1 % false"
+FOUND, GUESSED = "members found at 1 % false", "members a guess finds"
 NO_INFORMATION = ("uniform", "straight", "cloud")
 SPACE, ALL = "places alone", "all fields"
 POINTWISE = "k-anonymity of points"
 BY_CLASSES = ("k_anonymity", "escalation")  # what is kept are whole trajectories, or parts, that k have in common
 COLUMNS = (
     *("cell", "release", "guarantee", "kind", "fields", "auc", "auc_low", "auc_high"),
-    *("member auc", "member auc low", "member auc high", FOUND, f"{FOUND} low", f"{FOUND} high"),
+    *("member auc", "member auc low", "member auc high", FOUND, f"{FOUND} low", f"{FOUND} high", GUESSED),
     *("named", "named_low", "named_high", "named by cells", "bound", "guess", "suppressed"),
 )
 
@@ -55,7 +55,8 @@ def risk_table(study: StudyResults) -> pd.DataFrame:
     auc     probability that a person of the training set lies nearer to the release than one held out, with its 95 % interval; a guess
             has 0.5. Of *real* the members are those who were released.
     member auc   the same where the adversary knows the whole of some trips of a person and no times (`members_found`); ``FOUND``: share of members
-            that he finds where he takes 1 % of the others for members; a guess finds 1 %. With 95 % intervals; only in rows of `SPACE`.
+            that he finds where he takes 1 % of the others for members; ``GUESSED``: share that a guess finds, 1 % or, where fewer than a hundred are held out, 1 / (their number + 1), the chance to lie
+            before all of them. With 95 % intervals; only in rows of `SPACE`.
     named   mean probability of naming a target by the nearest released trajectory, where the private map is known; "named by cells": by the
             classes that hold 1 to 4 known cells (and time bins), the largest of the four figures, where the release is made of cells. guess:
             1 / persons in the release; bound: 1 / k where k-anonymity by users of whole trajectories or of their parts is promised.
@@ -187,6 +188,7 @@ def members_found(members: Trajectories, others: Trajectories, released: Traject
     return {
         "member auc": roc.auc, "member auc low": roc.auc_interval[0], "member auc high": roc.auc_interval[1],
         FOUND: at.tpr, f"{FOUND} low": at.tpr_interval[0], f"{FOUND} high": at.tpr_interval[1],
+        GUESSED: max(FALSE, 1 / (len(sides[1]) + 1)),
     }  # fmt: skip
 
 

@@ -169,7 +169,13 @@ class Run:
         if method is None:
             raise ParameterError("there is no release in this folder yet: call fit() first and pass its result")
         started = time.monotonic()
-        release = method.release(number_for(method, self.config.n_release), seed=self.config.seed)
+        n, there = number_for(method, self.config.n_release), len(self.fold.train)
+        short = (
+            self.config.method == "real" and self.config.n_release > there
+        )  # the floor cannot have more than there is
+        release = method.release(there if short else n, seed=self.config.seed)
+        if short:
+            release.report["note"] = "all of the training set was released, which is smaller than n_release"
         self._seconds["release"] = time.monotonic() - started
         release.trajectories.to_parquet(self.folder / "release.parquet")
         if hasattr(method, "origin_"):
