@@ -171,4 +171,10 @@ def test_an_escalation_is_attacked_as_what_it_keeps(truth: Truth) -> None:
     alone = found(truth, "k_anonymity", **kept, cells_m=[1000.0], suppress="segments", suppression_budget=1.0)
     assert rows == alone and rows[PLACES].value is not None and rows[NEXT].value is not None
     every = found(truth, "escalation", **{**kept, "k": 61}, **made, n_made=30)  # of 60 people nothing can be kept
-    assert set(every) == set(ADVERSARIES) and all(row.value is None and row.reason for row in every.values())
+    assert set(every) == set(ADVERSARIES)
+    assert all(row.value is None and "generated" in row.reason for row in every.values())
+
+
+def test_one_trip_has_no_other_to_guess(truth: Truth) -> None:
+    rows = found(Truth(truth.raw.take(np.array([0])), truth.network), "pseudonyms")
+    assert "one trip" in rows[STREETS].reason and rows[OFF].value == rows[OFF].low == 0

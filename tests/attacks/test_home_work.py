@@ -43,6 +43,16 @@ def attacked(city: City, truth: Anchors, released: Trajectories, **settings: obj
     return found
 
 
+def test_people_without_data_are_no_targets(city: City, truth: Anchors) -> None:
+    trajs = city.trajectories
+    some = trajs.take(trajs.user < 20)  # of a fold the names of all are kept
+    found = home_work(some, truth, some, Origin.one_each(np.arange(len(some))))
+    assert isinstance(found, HomeWork) and len(some.user_ids) == 80
+    home, work = found.by_place
+    assert home.targets == 20 and home.suppressed == 0 and home.success > 0.85
+    assert work.targets == int(city.truth["people"].set_index("user_id").loc[some.user_ids[:20], "worker"].sum())
+
+
 def nameless(trajs: Trajectories) -> Trajectories:
     return replace(trajs, user=np.arange(len(trajs)), user_ids=trajs.traj_ids)
 

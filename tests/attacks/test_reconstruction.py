@@ -11,7 +11,7 @@ from scipy.stats import gamma, kstest
 
 from trajkit.attacks.not_possible import NotPossible
 from trajkit.attacks.origin import Origin
-from trajkit.attacks.reconstruction import ReconstructedBy, Reconstruction, reconstruction
+from trajkit.attacks.reconstruction import FEWEST, ReconstructedBy, Reconstruction, reconstruction
 from trajkit.attacks.smoothing import smoothed
 from trajkit.attacks.street_countermeasures import as_cells
 from trajkit.datasets.city import City, simulate
@@ -124,6 +124,21 @@ def test_takes_back_much_of_the_noise_and_more_with_roads(city: City) -> None:
         assert way.found_interval[0] <= way.found <= way.found_interval[1]
     assert found.targets == len(city.trajectories) and found.suppressed == 0
     assert found.to_frame()["way"].tolist() == ["as released", "smoothed", "on roads"]
+
+
+def test_of_few_people_the_mean_error_of_others_is_not_known(city: City) -> None:
+    mechanism = PlanarLaplace(0.02)
+    for people, told in ((1, False), (FEWEST - 1, False), (FEWEST, True)):
+        some = city.trajectories.take(city.trajectories.user < people)
+        released = mechanism.perturbed(some, seed=3)
+        found = reconstruction(
+            some, released, Origin.one_each(np.arange(len(some))), seed=0, noise_m=mechanism.variance_m2**0.5
+        )
+        assert isinstance(found, Reconstruction)
+        for way in found.by_way:
+            assert (way.mean_m_interval != (0, np.inf)) == told and way.mean_m_interval[
+                0
+            ] < way.mean_m < way.mean_m_interval[1]
 
 
 def test_nothing_to_take_back_where_nothing_was_moved(city: City) -> None:

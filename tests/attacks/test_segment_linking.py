@@ -13,7 +13,7 @@ from trajkit.anonymize.tessellation import SquareCells
 from trajkit.anonymize.time_bins import TimeBins
 from trajkit.attacks.not_possible import NotPossible
 from trajkit.attacks.origin import Origin
-from trajkit.attacks.segment_linking import Links, SegmentLinking, groups_of, link_parts, segment_linking
+from trajkit.attacks.segment_linking import Links, SegmentLinking, _near, groups_of, link_parts, segment_linking
 from trajkit.datasets.city import simulate
 from trajkit.errors import ParameterError
 from trajkit.geo import unproject
@@ -165,3 +165,16 @@ def test_refuses_what_does_not_fit(trips: Trajectories) -> None:
         segment_linking(trips, trips, twice, seed=0)
     with pytest.raises(ParameterError, match="set space_only"):
         link_parts(replace(trips, t=None), seed=0)
+
+
+@pytest.mark.parametrize("within", [0.3, 7.3, 500.0])
+def test_no_pair_within_reach_is_missed(within: float) -> None:
+    random = np.random.default_rng(0)
+    for corner in (0.0, -3.3, -1e6, 4.5e6):
+        for steps in (1, 3):  # on the borders of squares, and exactly within reach of each other
+            ends, begins = (corner + random.integers(-9, 9, (60, 2)) * within / steps for _ in range(2))
+            order, low, high = _near(ends, begins, within)
+            found = [np.concatenate([order[a:b] for a, b in zip(*x, strict=True)]) for x in zip(low, high, strict=True)]
+            for end, near in zip(ends, found, strict=True):
+                assert len(np.unique(near)) == len(near), "each once"
+                assert set(np.flatnonzero(np.hypot(*(begins - end).T) <= within)) <= set(near)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ import pytest
 from made import baselines, study
 from test_anonymity_study import done
 
-from trajkit.attacks.adversaries import BACK, HOME, MATCHED, NEXT, OFF, PLACES, POINTS, ROUTES, STREETS
+from trajkit.attacks.adversaries import BACK, HOME, MATCHED, NEXT, OFF, PLACES, POINTS, ROUTES, STREETS, Finding
+from trajkit.study import adversaries as module
 from trajkit.study.adversaries import (
     COLUMNS,
     adversary_panel,
@@ -86,9 +89,31 @@ def test_sentences_name_the_worst_of_either_kind() -> None:
     )  # fmt: skip
     (text,) = adversaries_in_words(found)
     assert "95 % of whole routes in pseudonyms-plain" in text and "at most 17 %, in cloaking-syntactic" in text
-    assert "moved by 200 m on average are brought back to within 80 m" in text and "In 1 generated releases" in text
+    assert "moved by 200 m on average are brought back to 80 m" in text and "In 1 generated releases" in text
     assert "named by streets in 98 %, where 1/k is 20 %" in text
     assert adversaries_in_words(table()) == []
+
+
+def test_noise_that_stays_is_not_said_to_go_away() -> None:
+    stays = table(row("planar_laplace-plain", OFF, 200.0), row("planar_laplace-plain", BACK, 199.98))
+    assert not any("no answer" in line for line in adversaries_in_words(stays))
+
+
+def test_k_of_trajectories_is_no_k_of_persons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "attack", lambda *_, **__: [Finding(STREETS, MATCHED, 0.9, 0.8, 1.0, 0.01)])
+    for count, k in (("trajectory", None), ("user", 3)):
+        run = done("k_anonymity", tmp_path / count, monkeypatch, k=3, count=count, cells_m=[4000.0], minutes=[None])
+        (found,) = found_in(run)
+        assert found["k"] == k and found["protects"]
+        assert len(surely_named(table({**found, "cell": "x"}))) == (count == "user")
+
+
+def test_the_truth_of_another_map_is_not_taken_for_this_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = done("pseudonyms", tmp_path, monkeypatch)
+    roads = replace(run.roads, length_m=2 * run.roads.length_m)
+    other = SimpleNamespace(fold=run.fold, roads=roads)
+    assert module._truth(run) is module._truth(run)
+    assert module._truth(other).network is roads  # type: ignore[arg-type]
 
 
 def test_the_figure_has_a_line_for_each_release() -> None:
@@ -96,6 +121,9 @@ def test_the_figure_has_a_line_for_each_release() -> None:
         row("pseudonyms-plain", ROUTES, 0.95), row("pseudonyms-plain", HOME, 0.8, guess=np.nan),
         row("road_counts-private", "", None, reason="generated", protects=True), row("pseudonyms-plain", NEXT, 0.4),
     )  # fmt: skip
+    empty = row("k_anonymity-syntactic", "", None, reason="nothing was released", protects=True)
+    figure = adversaries(table(*found.to_dict("records"), empty))
+    assert [t.get_text() for t in figure.axes[0].texts] == ["made: nobody's"], "an empty release is no made one"
     figure = adversaries(found)
     assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["pseudonyms-plain", "road_counts-private"]
     assert len(figure.axes) == 2, "next trips found are in the table"

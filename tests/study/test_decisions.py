@@ -13,7 +13,7 @@ from trajkit.attacks.adversaries import MATCHED
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.study import decisions as module
 from trajkit.study.adversaries import COLUMNS
-from trajkit.study.decisions import ASIDE, decisions, errors_by_cell
+from trajkit.study.decisions import ASIDE, UNTRIED, decisions, errors_by_cell
 from trajkit.study.results import StudyResults
 from trajkit.study.risk import SPACE
 from trajkit.study.silence import HOURS
@@ -77,6 +77,15 @@ def test_an_anonymous_release_that_names_more_often_than_one_in_k_is_set_aside(
     assert (table[ASIDE] == "k-anonymity (named by streets 0.50, 1/k is 0.20)").all()
     monkeypatch.setattr(module, "adversary_table", lambda _: pd.DataFrame([{**named, "low": 0.19}]))
     assert all(t.startswith("k-anonymity, which") for t in taken(s)) and not decisions(s)[ASIDE].any()
+
+
+def test_what_was_set_aside_is_not_said_to_be_unmeasured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    s = made(tmp_path, monkeypatch, k_anonymity__syntactic=0.1)
+    named = {"cell": "k_anonymity-syntactic", "measure": MATCHED, "value": 0.5, "low": 0.4, "k": 5}
+    monkeypatch.setattr(module, "adversary_table", lambda _: pd.DataFrame([named]))
+    assert all("set aside" in t for t in taken(s))
+    monkeypatch.setattr(StudyResults, "may_show_raw", False)
+    assert set(decisions(s)[ASIDE]) == {UNTRIED}, "private data: nothing was tried"
 
 
 def test_nothing_is_taken_where_nothing_is_usable_and_a_promise_about_points_is_none_about_people(

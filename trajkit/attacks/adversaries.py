@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from trajkit.attacks.anchors import Anchors, from_table
 from trajkit.attacks.hmm_matching import Matcher, MatchSettings
@@ -96,8 +95,7 @@ class Truth:
             return infer(self.raw)
         settings = city_settings(self.raw)
         city = simulate(people=settings["people"], days=settings["days"], seed=settings["seed"])
-        table: pd.DataFrame = city.truth["people"]
-        return from_table(table[table["user_id"].astype(str).isin(self.raw.user_ids)], self.raw.meta.crs)
+        return from_table(city.truth["people"], self.raw.meta.crs)
 
 
 def attack(
@@ -109,6 +107,8 @@ def attack(
     ``targets``: how many trajectories are drawn for map matching and reconstruction.
     """
     out, origin = release.trajectories, None if source is None else Origin.of_rows(source)
+    if origin is not None and len(origin.made) == len(out) > 0:
+        origin = None  # as if no map were there: all of it was generated
     if origin is not None:
         out, origin = origin.of_people(out)
         release = Release(out, release.guarantee, release.report)
@@ -148,6 +148,8 @@ def _streets(
         return _none(STREETS, "no road map is known of this data set")
     if not len(release.trajectories):
         return _none(STREETS, "nothing was released")
+    if len(truth.raw) < 2:
+        return _none(STREETS, "the data is one trip: there is no other to guess")
     model = public_model(method, parameters, release)
     own = any(name in model.settings for name in MatchSettings.model_fields)
     found: MapMatching | NotPossible = map_matching(

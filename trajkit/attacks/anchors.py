@@ -23,6 +23,12 @@ class Anchors:
     home: Places
     work: Places
 
+    def of(self, names: np.ndarray) -> Anchors:
+        """The anchors of those people who are among ``names``."""
+        some = np.isin(self.names, names)
+        home, work = ((xy[some], known[some]) for xy, known in (self.home, self.work))
+        return Anchors(self.names[some], home, work)
+
 
 class Evidence(NamedTuple):
     """``weight`` int64 [e] speaks for the place ``xy`` [e, 2] (metres) of ``group`` [e]."""

@@ -51,7 +51,7 @@ class HomeWorkSettings(MethodConfig):
 
 @dataclass(frozen=True)
 class InferredAt:
-    """The ``place`` "home" or "work" of ``targets`` people whose place is known, of whom ``suppressed`` are not in the release and
+    """The ``place`` "home" or "work" of ``targets`` people of the data whose place is known, of whom ``suppressed`` are not in the release and
     ``no_answer`` are but show no place: both count as failures.
 
     success   share inferred within the radius, with its Clopper-Pearson interval
@@ -91,7 +91,8 @@ def home_work(
 ) -> HomeWork | NotPossible:  # fmt: skip
     """Infer home and work from ``released`` and compare with ``truth``; settings: `HomeWorkSettings`.
 
-    truth   homes and works of people by the names of ``raw`` (`anchors.from_table`, or `infer` of raw data where nobody knows them)
+    truth   homes and works of people by the names of ``raw`` (`anchors.from_table`, or `infer` of raw data where nobody knows them); people
+            without a trajectory in ``raw`` are no targets
     origin  the private map; a person is looked for in the group that holds most of his released trajectories
     group   [r] which released trajectories the adversary takes for one person's (`segment_linking.groups_of`); None: by the printed user
     `NotPossible` without origin, without times, without any home or work in ``truth``, and without names, namely where every trajectory has a user of its own and no group is given.
@@ -115,6 +116,7 @@ def home_work(
         )
     label = _labels(released.user if group is None else group, len(released))
     places = infer(released, group=label, **settings)
+    truth = truth.of(raw.user_ids[np.unique(raw.user)])
     mine = _groups_of_people(raw, origin, label, truth)
     found = tuple(
         _at(place, getattr(truth, place), getattr(places, place), mine, chosen)

@@ -30,6 +30,7 @@ from trajkit.trajectories import Trajectories
 
 NAME = "reconstruction"
 RESAMPLES = 1000
+FEWEST = 5  # people: drawing fewer again says next to nothing of others, and one person's mean would be certain
 
 
 class ReconstructionSettings(MethodConfig):
@@ -57,7 +58,8 @@ class ReconstructionSettings(MethodConfig):
 class ReconstructedBy:
     """Errors of ``way``: "as released", "smoothed", "on roads".
 
-    mean_m   mean over trajectories of the mean distance from the true points; interval by bootstrap over people
+    mean_m   mean over trajectories of the mean distance from the true points; interval by bootstrap over people, 0 to
+             infinity where they are fewer than `FEWEST`
     nearer   share of trajectories whose mean distance is less than as released (0 as released), Clopper-Pearson
     found    mean share of a trajectory's points within the radius, interval by Hoeffding's bound
     """
@@ -185,6 +187,8 @@ def _by(
 
 def _bootstrap(values: np.ndarray, person: np.ndarray, level: float, seed: int) -> tuple[float, float]:
     """Percentile interval of the mean, people drawn again with all their trajectories (Efron and Tibshirani 1993, ch. 13)."""
+    if len(np.unique(person)) < FEWEST:
+        return 0.0, np.inf
     _, label = np.unique(person, return_inverse=True)
     total, count = np.bincount(label, values), np.bincount(label)
     random, n = seeds.rng(seed, "attack", NAME, "bootstrap"), len(total)

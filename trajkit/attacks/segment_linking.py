@@ -196,8 +196,9 @@ def _windows(released: Trajectories, chosen: LinkingSettings) -> tuple[np.ndarra
 
 def _near(ends: np.ndarray, begins: np.ndarray, within: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Beginnings in order of their square, and, [n, 3], the ranges of them in the columns of squares about each end: all within reach are there."""
-    corner = np.minimum(ends.min(axis=0), begins.min(axis=0)) - within
-    a, b = (np.floor((xy - corner) / within).astype(np.int64) for xy in (ends, begins))
+    side = within * (1 + 1e-6)  # what lies exactly within reach is not lost to rounding
+    corner = np.minimum(ends.min(axis=0), begins.min(axis=0)) - side
+    a, b = (np.floor((xy - corner) / side).astype(np.int64) for xy in (ends, begins))
     rows = max(int(a[:, 1].max()), int(b[:, 1].max())) + 2
     key = b[:, 0] * rows + b[:, 1]
     order = np.argsort(key, kind="stable")

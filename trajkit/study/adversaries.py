@@ -35,7 +35,7 @@ COLUMNS = (
 def adversary_table(study: StudyResults) -> pd.DataFrame:
     """One row a release and measure (`attacks.adversaries.Finding`), contrasts first: the columns of `COLUMNS`.
 
-    protects  whether anything is promised; ``k``: what is, where it is anonymity
+    protects  whether anything is promised; ``k``: of how many persons, where it is anonymity (none where k counts trajectories)
     inferred  the truth is what the same attack makes of the raw data, as nobody knows streets and homes: raw trips reach it by construction
     Empty where nothing raw may be shown.
     """
@@ -63,7 +63,7 @@ def found_in(run: Run) -> list[dict[str, Any]]:
         g = release.guarantee
         about = {
             "guarantee": in_short(g),
-            "k": g.k if g.holds else None,
+            "k": g.k if g.holds and g.unit != "trajectory" else None,
             "protects": g.holds,
             "inferred": truth.inferred,
         }
@@ -80,17 +80,18 @@ _KNOWN: dict[str, Truth] = {}  # of the training set that was asked for last: a 
 
 def _truth(run: Run) -> Truth:
     train = run.fold.train
-    if (mark := train.fingerprint()) not in _KNOWN:
+    mark = f"{train.fingerprint()} {train.meta} {run.roads.fingerprint() if run.roads else ''}"
+    if mark not in _KNOWN:
         _KNOWN.clear()
         _KNOWN[mark] = Truth(train, run.roads)
     return _KNOWN[mark]
 
 
 def surely_named(table: pd.DataFrame) -> dict[str, tuple[str, float, float]]:
-    """Of each cell that promises k people and in which one is named surely more often than 1 / k: measure, mean probability, and 1 / k.
+    """Of each cell that promises k persons and in which one is named surely more often than 1 / k: measure, mean probability, and 1 / k.
 
-    "Surely": the whole 95 % interval lies above. The promise may stand all the same: it is about cells, or about few points, and this
-    adversary knows more.
+    "Surely": the whole 95 % interval lies above. The promise may stand all the same: it is about cells, lines or single places, or about
+    few points, and this adversary knows more.
     """
     out: dict[str, tuple[str, float, float]] = {}
     known = table[table["measure"].isin(NAMING) & table["k"].notna()] if len(table) else table

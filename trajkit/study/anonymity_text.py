@@ -128,10 +128,10 @@ def adversaries_in_words(table: pd.DataFrame) -> list[str]:
     lines = ["**Adversaries with more than four points** find " + "; ".join(said) + "."] if said else []
     noise = known[known["cell"].map(lambda c: (name := parsed(c)) is not None and name.model == "planar_laplace")]
     off, back = (noise[noise["measure"] == m]["value"] for m in (OFF, BACK))
-    if len(off) and len(back):
+    if len(off) and len(back) and noise.loc[noise["measure"] == BACK, "high"].iloc[0] < off.iloc[0]:
         lines.append(
-            f"Noise on every point is no answer: points that were moved by {off.iloc[0]:.0f} m on average are brought back to within "
-            f"{back.iloc[0]:.0f} m by what joins them."
+            f"Noise on every point is no answer: points that were moved by {off.iloc[0]:.0f} m on average are brought back to "
+            f"{back.iloc[0]:.0f} m from the true ones, on average, by what joins them."
         )
     none = table[table["reason"].str.contains("generated")]["cell"].nunique()
     if none:
@@ -141,7 +141,7 @@ def adversaries_in_words(table: pd.DataFrame) -> list[str]:
         )
     for cell, (measure, value, limit) in surely_named(table).items():
         lines.append(
-            f"**{named(cell)}: {measure} in {100 * value:.0f} %, where 1/k is {100 * limit:.0f} %.** Its promise is about cells or few points, and "
+            f"**{named(cell)}: {measure} in {100 * value:.0f} %, where 1/k is {100 * limit:.0f} %.** Its promise is about cells, lines or few points, and "
             "this adversary knows everybody's trips and the streets."
         )
     return ["\n".join(f"- {line}" for line in lines)] if lines else []

@@ -26,6 +26,7 @@ USES = {
 }
 DP, ANONYMOUS = "dp", "anonymity"
 ASIDE = "anonymous, but set aside"
+UNTRIED = "not known: the data is private, so no adversary was tried"
 
 
 def errors_by_cell(study: StudyResults) -> pd.DataFrame:
@@ -55,10 +56,10 @@ def decisions(study: StudyResults) -> pd.DataFrame:
         }
         for kind, title in ((DP, "best with DP"), (ANONYMOUS, "best with anonymity")):
             row[title] = _said(errors[known], best[kind])
-        row[ASIDE] = "; ".join(
+        row[ASIDE] = UNTRIED if not study.may_show_raw else "; ".join(
             f"{named(c)} ({measure} {value:.2f}, 1/k is {limit:.2f})" for c, (measure, value, limit) in aside.items() if kinds.get(c) == ANONYMOUS
         )  # fmt: skip
-        row["take"] = _taken(errors[known], best, risk)
+        row["take"] = _taken(errors[known], best, risk, aside=any(kinds.get(c) == ANONYMOUS for c in aside))
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -85,7 +86,7 @@ def _said(errors: pd.DataFrame, cell: str | None) -> str:
     return f"{named(cell)} ({', '.join(f'{m} {v:.2f}' for m, v in errors.loc[cell].items())})"
 
 
-def _taken(errors: pd.DataFrame, best: dict[str, str | None], risk: dict[str, float]) -> str:
+def _taken(errors: pd.DataFrame, best: dict[str, str | None], risk: dict[str, float], *, aside: bool) -> str:
     for kind in (DP, ANONYMOUS):
         cell = best[kind]
         if cell is not None and (errors.loc[cell] < USABLE).all():
@@ -94,5 +95,10 @@ def _taken(errors: pd.DataFrame, best: dict[str, str | None], risk: dict[str, fl
             measured = f", attacked with an AUC of {risk[cell]:.2f}" if cell in risk else ""
             return f"{named(cell)}, which does not add up over releases{measured}"
     if all(cell is None for cell in best.values()):
-        return "nothing here: no release with a promise was measured by these metrics"
+        left = (
+            "each release with a promise was set aside or not measured"
+            if aside
+            else "no release with a promise was measured"
+        )
+        return f"nothing here: {left} by these metrics"
     return "nothing here: the best release of each promise is closer to no information than to real data on one of the metrics"

@@ -40,8 +40,10 @@ def adversaries(table: pd.DataFrame) -> Figure:
         ax.set_title(SHOWN[measure], fontsize=9)
         ax.set(xlim=(-0.05, 1.05), xticks=[0, 0.5, 1])
         ax.grid(axis="y", color=FAINT, lw=0.4)
-    bare = set(releases) - set(table.loc[table["value"].notna(), "release"])
-    for release in bare:
+    made = table.loc[
+        table["reason"].str.contains("generated"), "release"
+    ]  # not where nothing was released, or nothing could be tried
+    for release in dict.fromkeys(made):
         axes[0, 0].text(0.0, releases.index(release), "made: nobody's", fontsize=7, va="bottom", color=INK)
     axes[0, 0].set_yticks(range(len(releases)), releases, fontsize=8)
     axes[0, 0].set_ylim(len(releases) - 0.4, -0.6)
