@@ -16,6 +16,7 @@ from trajkit.roads import RoadNetwork
 from trajkit.trajectories import Trajectories
 
 MOST = 50_000  # trips that are matched to the map; of larger sets a draw of people
+GUESSES = 0.05  # what guesses may differ by without a word
 SHOWN = {
     PLACES: (LINKABILITY, "probability to name a person by all places of a released trajectory, among everybody's known trips"),
     MATCHED: (LINKABILITY, "the same once a street map tells which streets were driven"),
@@ -69,7 +70,7 @@ def _compared(measure: str, before: Finding, after: Finding | None) -> str:
     said = [OWN] if measure in (NEXT, RIGHT) else []
     if after is not None and before.guess is not None and after.guess is not None:
         a, b = before.guess, after.guess
-        said += [f"before, a guess finds {a:.3g}"] if abs(a - b) > 0.1 * max(a, b) else []
+        said += [f"before, a guess finds {a:.3g}"] if abs(a - b) > GUESSES else []
     return "; ".join(said)
 
 
