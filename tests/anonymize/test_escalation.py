@@ -283,3 +283,12 @@ def test_the_public_map_goes_to_a_synthesizer_that_takes_one(monkeypatch: pytest
     monkeypatch.setattr(module, "make_method", lambda *a, **b: Stand())
     Escalation(Escalation.Config(tolerance=0.0)).fit(crowd(20, 0), seed=0, roads="the map")
     assert given == ["the map"]
+
+
+def test_of_a_set_without_times_the_rule_names_no_bins() -> None:
+    trajs = replace(crowd(120, 1), t=None)
+    timed = {"synthesizer": "road_counts", "minutes": [60], "coarsest_useful_minutes": 120}
+    report = escalation(crowd(120, 1), **timed)[1].report
+    assert report["escalated"] and "bins of 120 min" in report["rule"] and report["setting"]["minutes"] == 120
+    report = escalation(trajs, **timed)[1].report
+    assert report["escalated"] and "no times" in report["rule"] and report["setting"]["minutes"] is None

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
+from trajkit.anonymize.clock import compared_times, released_times
 from trajkit.anonymize.unprotected import PerturbedPoints, PlanarLaplaceConfig, Pseudonyms, PseudonymsConfig
 from trajkit.attacks import public_model, segment_linking
 from trajkit.attacks.adversaries import (
@@ -31,7 +33,10 @@ from trajkit.attacks.adversaries import (
     Truth,
     attack,
 )
-from trajkit.attacks.public_model import NEXT_TRIP_S, link_model, noise_model
+from trajkit.attacks.map_matching import MapMatching, map_matching
+from trajkit.attacks.origin import Origin
+from trajkit.attacks.public_model import NEXT_TRIP_S, ON_CENTRE_M, link_model, noise_model
+from trajkit.attacks.street_sequences import Streets
 from trajkit.datasets.city import City, simulate
 from trajkit.methods import make_method
 from trajkit.privacy.guarantee import no_guarantee
@@ -150,12 +155,41 @@ def test_linking_is_bounded_in_work_and_blurred_by_bins(truth: Truth, monkeypatc
     release = Release(truth.raw, no_guarantee("x"), {"setting": {"cells": "square 500 m", "minutes": 30}})
     parameters = {"suppress": "segments", "gap_s": None, "stays": "keep"}
     cells = link_model("k_anonymity", parameters, release)
-    assert cells["near_m"] == 750 and cells["overlap_s"] == 1800 and cells["gap_s"] == 3600
+    assert cells["near_m"] == 750 + ON_CENTRE_M and cells["overlap_s"] == 1800 and cells["gap_s"] == 3600
     raw = link_model("pseudonyms", {}, release)
-    assert raw["near_m"] == 200 and raw["overlap_s"] == 0 and raw["gap_s"] == NEXT_TRIP_S
+    assert raw["near_m"] == 200 + ON_CENTRE_M and raw["overlap_s"] == 0 and raw["gap_s"] == NEXT_TRIP_S
     monkeypatch.setattr(public_model, "MOST", len(truth.raw) * 10)
     short = link_model("pseudonyms", {}, release)
     assert 0 < short["gap_s"] < NEXT_TRIP_S
+
+
+def test_neighbours_exactly_two_cells_apart_are_all_linked(truth: Truth) -> None:
+    made = make_method("k_anonymity", k=2, cells_m=[250.0], minutes=[60], suppress="segments", suppression_budget=1.0)
+    release = made.fit(truth.raw, seed=1).release(None, seed=1)
+    out = release.trajectories
+    near = link_model("k_anonymity", made.config.model_dump(), release)["near_m"]
+    apart = cdist(out.xy[out.ends], out.xy[out.starts])
+    two = apart[np.abs(apart - 500) < 0.005]
+    assert (two > 500).any() and (two <= near).all(), "printed degrees are rounded"
+
+
+def test_a_public_day_on_a_weekend_hides_no_work(truth: Truth) -> None:
+    assert truth.raw.t is not None
+    for day in ("2000-01-03", "2000-01-01"):  # a Monday, a Saturday
+        t = released_times(compared_times(truth.raw, "clock"), "clock", day, truth.raw.meta.tz)
+        release = Release(replace(truth.raw, t=t), no_guarantee("x"))
+        rows = attack(truth, "pseudonyms", {"of": "clock"}, release, np.arange(len(truth.raw)), seed=0, targets=5)
+        (work,) = (row for row in rows if row.measure == WORK)
+        assert work.value is not None and work.value > 0.8, day
+
+
+def test_a_guess_of_routes_is_judged_as_the_routes_are(truth: Truth) -> None:
+    one = truth.raw.take(truth.raw.user == 0)
+    trips = Streets(np.array([1, 2, 3, 4, 2, 3, 4, 5]), np.array([0, 4, 8]))  # alike but for their ends
+    pair = one.take(np.arange(2))
+    assert truth.network is not None
+    matched = map_matching(pair, trips, pair, Origin.one_each(np.arange(2)), truth.network, seed=0)
+    assert isinstance(matched, MapMatching) and matched.guess_exact == 0 and matched.guess_but_ends == 1
 
 
 def test_noise_is_public() -> None:

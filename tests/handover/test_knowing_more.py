@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trajkit.attacks.adversaries import ROUTES
+from trajkit.attacks.adversaries import HOME, NEXT, PLACES, RIGHT, ROUTES, Finding
 from trajkit.datasets.city import City, simulate
 from trajkit.handover import knowing_more
 from trajkit.handover.choice import Choice, chosen
 from trajkit.handover.figure import Figure
-from trajkit.handover.knowing_more import INFERRED, SHOWN, by_adversaries
+from trajkit.handover.knowing_more import INFERRED, OWN, SHOWN, by_adversaries
 from trajkit.methods import make_method
 from trajkit.release import Release
 
@@ -42,6 +42,22 @@ def test_before_is_won_and_after_says_what_is_left(city: City) -> None:
         assert (f.after is None) == bool(f.note), f.what
     routes = of(found, ROUTES)
     assert routes.before_interval is not None and routes.before_interval[0] > 0.8 and routes.after == 0.0
+
+
+def test_what_is_not_alike_on_both_sides_is_said(city: City) -> None:
+    parts = {"k": 3, "cells_m": (1000.0,), "minutes": (60,), "suppress": "segments", "suppression_budget": 1.0}
+    found = figures(city, chosen("k_anonymity", parts))
+    assert of(found, NEXT).after is not None and OWN in of(found, NEXT).note and OWN in of(found, RIGHT).note
+    assert of(found, PLACES).note == "" == of(found, HOME).note, "the same people are named before and after"
+    before, after = (Finding("x", "y", 0.5, 0.4, 0.6, guess) for guess in (0.02, 0.5))
+    assert knowing_more._compared(HOME, before, after) == "before, a guess finds 0.02"
+
+
+def test_of_a_large_set_what_was_all_made_is_no_empty_release(city: City, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knowing_more, "MOST", len(city.trajectories) // 2)
+    made = {"k": 61, "tolerance": 0.0, "coarsest_useful_minutes": 120, "n_made": 20}
+    found = figures(city, chosen("escalation", made))
+    assert found and all("generated" in f.note for f in found.values())
 
 
 def test_made_trajectories_leave_nothing_to_try(city: City) -> None:

@@ -170,6 +170,13 @@ def test_the_page_answers_the_five_questions(table: Path, tmp_path: Path) -> Non
     assert "persons of whom nothing is released" in anonymous and ("under 2.5%" in anonymous or "about" in anonymous)
 
 
+def test_what_the_method_cuts_out_first_is_on_the_page(table: Path, tmp_path: Path) -> None:
+    for method in ("k_anonymity", "escalation"):
+        cut = {**METHODS[method], "gap_s": 777.0, "stays": "all", "stay_s": 555.0}
+        text = (handed(table, tmp_path / method, method, parameters=cut) / "page.md").read_text()
+        assert "more than 777.0 s apart" in text and "stays of 555.0 s and more are cut out" in text
+
+
 def test_a_dp_page_shows_rounded_figures_only_where_they_are_asked_for(table: Path, tmp_path: Path) -> None:
     cut = table.with_name("cut.yaml")
     cut.write_text(table.read_text().replace("-8.50, 41.24", "-8.60, 41.24"))

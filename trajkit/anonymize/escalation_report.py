@@ -71,7 +71,7 @@ def report_of(c: Any, searched: dict[str, Any], kept: Release, made: Release | N
     stages = [_stage(f"generalise, suppress {what} that stay unique", searched)]
     out: dict[str, Any] = {
         "setting": own["setting"],
-        "rule": f"finest useful setting that suppresses at most {c.tolerance:.0%} of the {of}; where there is none, {_coarsest(c)} and made trajectories",
+        "rule": f"finest useful setting that suppresses at most {c.tolerance:.0%} of the {of}; where there is none, {_coarsest(c, searched)} and made trajectories",
         "escalated": made is not None,
         "within tolerance": bool(searched["within budget"]),
         "stages": stages,
@@ -103,8 +103,10 @@ def _stage(name: str, report: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _coarsest(c: Any) -> str:
-    time = "no times" if c.coarsest_useful_minutes is None else f"bins of {c.coarsest_useful_minutes} min"
+def _coarsest(c: Any, searched: dict[str, Any]) -> str:
+    """In words; of a set without times no setting with times was tried."""
+    timed = any(row["minutes"] is not None for row in searched["lattice"])
+    time = f"bins of {c.coarsest_useful_minutes} min" if timed and c.coarsest_useful_minutes is not None else "no times"
     return f"squares of {c.coarsest_useful_m:g} m, {time},"
 
 

@@ -123,7 +123,7 @@ def attack(
     except ParameterError as error:  # cells and bins so wide that nearly every part may go on as nearly every other
         links, found = None, [*found, *_none(PARTS, str(error))]
     evidence = (
-        "ends" if parameters.get("of") == "clock" else "stays"
+        "clock" if parameters.get("of") == "clock" else "stays"
     )  # days are not released, so no two trips follow each other
     found += _homes(truth, out, origin, links, evidence)
     found += _points(*about, seed=seed, targets=targets)
@@ -160,7 +160,7 @@ def _streets(
         return _none(STREETS, found.reason)
     sizes = zip((FIT_PLACES, FIT_STREETS), (found.persons_before, found.persons_after), strict=True)
     return [
-        _rate(STREETS, ROUTES, found, "but_ends", found.guess_exact),
+        _rate(STREETS, ROUTES, found, "but_ends", found.guess_but_ends),
         _rate(STREETS, F1, found, "f1", found.guess_f1),
         _rate(STREETS, PLACES, found, "named_before", found.guess),
         _rate(STREETS, MATCHED, found, "named_after", found.guess),

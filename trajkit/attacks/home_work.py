@@ -3,7 +3,7 @@
 Home is where most of the night is spent, work where most of the working hours of weekdays are, elsewhere than at home, by the local clock
 (as in Krumm 2007, doi 10.1007/978-3-540-72037-9_8). "stays": time between neighbouring fixes of one person, also from the end of a trip to the
 begin of the next, that lie close together. "ends": where mornings begin and evenings end, and where weekday mornings end and afternoons
-begin; no two trips need follow each other.
+begin; no two trips need follow each other. "clock": as "ends", where the day that is printed is a public one and any day may be meant.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class HomeWorkSettings(MethodConfig):
     """
 
     radius_m: float = Field(200.0, gt=0, allow_inf_nan=False)
-    evidence: Literal["stays", "ends"] = "stays"
+    evidence: Literal["stays", "ends", "clock"] = "stays"
     stay_m: float = Field(300.0, gt=0, allow_inf_nan=False)
     stay_mps: float = Field(0.3, gt=0, allow_inf_nan=False)
     longest_h: float = Field(20.0, gt=0, allow_inf_nan=False)
@@ -221,7 +221,7 @@ def _ends(trajs: Trajectories, label: np.ndarray, chosen: HomeWorkSettings) -> t
     assert trajs.t is not None
     begin, end = (local_ms(trajs.t[i], trajs.meta.tz) for i in (trajs.starts, trajs.ends))
     hour = [(x % DAY_MS) / HOUR_MS for x in (begin, end)]
-    weekday = [(x // DAY_MS + 3) % 7 < 5 for x in (begin, end)]
+    weekday = [((x // DAY_MS + 3) % 7 < 5) | (chosen.evidence == "clock") for x in (begin, end)]
     group = np.concatenate([label, label])
     xy = np.concatenate([trajs.xy[trajs.starts], trajs.xy[trajs.ends]])
     home = np.concatenate([(hour[0] >= 4) & (hour[0] < 11), (hour[1] >= 20) | (hour[1] < 4)])

@@ -61,7 +61,7 @@ class MapMatching:
     exact      share whose street sequence is the true one edge by edge; ``but_ends``: after at most one edge is taken off at each end of
                either, as noise of a few metres may add or hide the edge in which a trip begins or ends
     precision, recall, f1, jaccard   means over targets, of the edges weighted by length
-    guess_exact, guess_f1   the same for the streets of another raw trip, drawn at random: what a guess achieves
+    guess_exact, guess_but_ends, guess_f1   the same for the streets of another raw trip, drawn at random: what a guess achieves
     fits_before, fits_after   share whose own person fits what was released, and the rebuilt streets as well
     persons_before, persons_after   quantiles 5 … 95 % of how many people do, over targets that somebody fits; None where nobody ever does
     alone_before, alone_after   share for whom that is their own person alone
@@ -84,6 +84,7 @@ class MapMatching:
     jaccard: float
     jaccard_interval: tuple[float, float]
     guess_exact: float
+    guess_but_ends: float
     guess_f1: float
     fits_before: float
     fits_after: float
@@ -222,7 +223,9 @@ def _streets_found(got: Agreement, guessed: Agreement, people: int, level: float
         mean = float(getattr(got, name).mean())
         out |= {name: mean, f"{name}_interval": mean_interval(mean, people, level)}
     out |= {"precision": float(got.precision.mean()), "recall": float(got.recall.mean())}
-    return out | {"guess_exact": float(guessed.same.mean()), "guess_f1": float(guessed.f1.mean())}
+    for name, values in (("exact", guessed.same), ("but_ends", guessed.but_ends), ("f1", guessed.f1)):
+        out[f"guess_{name}"] = float(values.mean())
+    return out
 
 
 def _people_left(sets: Any, people: int, level: float) -> dict[str, Any]:

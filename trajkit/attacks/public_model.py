@@ -99,7 +99,8 @@ def link_model(method: str, parameters: Mapping[str, Any], release: Release) -> 
         begin, end = np.sort(out.t[out.starts]), out.t[out.ends]
         while gap > NEXT_PART_S / 2 and _pairs(begin, end, gap) > MOST:
             gap /= 2
-    return {"near_m": max(1.5 * near, least), "overlap_s": blur, "gap_s": gap, "wait_mps": wait}
+    # two cells may lie exactly so far apart
+    return {"near_m": max(1.5 * near, least) + ON_CENTRE_M, "overlap_s": blur, "gap_s": gap, "wait_mps": wait}
 
 
 def _pairs(begin: np.ndarray, end: np.ndarray, gap_s: float) -> int:

@@ -16,6 +16,7 @@ from trajkit.roads import RoadNetwork
 from trajkit.trajectories import Trajectories
 
 MOST = 50_000  # trips that are matched to the map; of larger sets a draw of people
+GUESSES = 0.05  # what guesses may differ by without a word
 SHOWN = {
     PLACES: (LINKABILITY, "probability to name a person by all places of a released trajectory, among everybody's known trips"),
     MATCHED: (LINKABILITY, "the same once a street map tells which streets were driven"),
@@ -26,6 +27,7 @@ SHOWN = {
     WORK: (INFERENCE, "people whose place of work is found within 200 m, by working hours"),
     NEAR: (INFERENCE, "points found within 100 m, smoothed and put on streets"),
 }  # fmt: skip
+OWN = "each side is asked of its own trips: where they were released in parts, of the next part, not of the next trip"
 INFERRED = "compared with what the same attack makes of the raw data"
 
 
@@ -48,7 +50,8 @@ def by_adversaries(
         if a is None or a.value is None:
             continue
         note = why.get(a.adversary, "nothing was found to try it on") if b is None or b.value is None else ""
-        notes = [note, INFERRED if truth.inferred and measure in (ROUTES, HOME, WORK) else "", _sampled(train, some)]
+        inferred = truth.inferred and measure in (ROUTES, MATCHED, HOME, WORK)
+        notes = [note or _compared(measure, a, b), INFERRED if inferred else "", _sampled(train, some)]
         guess = b.guess if b is not None and b.guess is not None else a.guess
         yield Figure(
             kind,
@@ -60,6 +63,15 @@ def by_adversaries(
             guess,
             "; ".join(filter(None, notes)),
         )
+
+
+def _compared(measure: str, before: Finding, after: Finding | None) -> str:
+    """What to mind where both are there: other questions, another guess (that of "after" has a column)."""
+    said = [OWN] if measure in (NEXT, RIGHT) else []
+    if after is not None and before.guess is not None and after.guess is not None:
+        a, b = before.guess, after.guess
+        said += [f"before, a guess finds {a:.3g}"] if abs(a - b) > GUESSES else []
+    return "; ".join(said)
 
 
 def _span(found: Finding | None) -> tuple[float, float] | None:
@@ -80,8 +92,8 @@ def _drawn(
     trips = np.bincount(train.user, minlength=len(people))[people]
     chosen = people[: max(2, int(np.searchsorted(np.cumsum(trips), MOST, side="right")))]
     kept = np.flatnonzero(np.isin(train.user, chosen))
-    if origin is None:
-        return train.take(kept), None, release
+    if origin is None or (len(origin) and (origin < 0).all()):  # all of it was made
+        return train.take(kept), origin, release
     rows = np.flatnonzero(np.isin(origin, kept))
     left = Release(release.trajectories.take(rows), release.guarantee, release.report)
     return train.take(kept), np.searchsorted(kept, origin[rows]), left

@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from trajkit import datasets
+from trajkit.anonymize.anonymizer import Anonymizer
 from trajkit.datasets import registry
 from trajkit.datasets.cache import content_hash, project_root
 from trajkit.errors import DataContractError, ParameterError, TrajkitError
@@ -173,11 +174,14 @@ def _handed_over(
     check_places(release.trajectories, source.trajs, guarantee.kind)
     made = published(release.trajectories)
     anonymous = choice.keeps_true_ones
+    steps = source.trajs.meta.steps
+    if isinstance(choice.method, Anonymizer):  # what it cuts out first is missing, too
+        steps = (*steps, *choice.method.steps_)
     facts = Facts(
         title=source.trajs.meta.dataset, purpose=purpose, method=choice.name, guarantee=guarantee, released=made,
         account=ticket.account,
         left_out=left_out(
-            source.trajs, release.report if anonymous else {}, getattr(choice.method, "origin_", None) if anonymous else None,
+            source.trajs.with_meta(steps=steps), release.report if anonymous else {}, getattr(choice.method, "origin_", None) if anonymous else None,
             guarantee.k or 0, figures=figures or anonymous,
         ),
         trips_per_user=choice.protects_user_by,
