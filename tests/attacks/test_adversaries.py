@@ -134,6 +134,24 @@ def test_made_rows_are_left_out_and_an_empty_release_is_no_generated_one(truth: 
 def test_without_a_road_map_or_times_the_others_are_tried(truth: Truth) -> None:
     bare = Truth(replace(truth.raw, t=None), None)
     made = Pseudonyms(PseudonymsConfig()).fit(bare.raw, seed=0)
+    named = {
+        r.measure: r
+        for r in attack(
+            Truth(truth.raw, None),
+            "pseudonyms",
+            {},
+            Release(truth.raw, no_guarantee("x")),
+            np.arange(len(truth.raw)),
+            seed=0,
+        )
+    }
+    mapped = {
+        r.measure: r
+        for r in attack(
+            truth, "pseudonyms", {}, Release(truth.raw, no_guarantee("x")), np.arange(len(truth.raw)), seed=0
+        )
+    }
+    assert named[PLACES] == mapped[PLACES] and ROUTES not in named, "places need no map"
     rows = {r.adversary: r for r in attack(bare, "pseudonyms", {}, made.release(None, seed=0), made.origin_, seed=0)}
     assert (
         "no road map" in rows[STREETS].reason and "no times" in rows[HOMES].reason and "no times" in rows[PARTS].reason

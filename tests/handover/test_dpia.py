@@ -9,12 +9,14 @@ import numpy as np
 import owners_table as owner
 import pytest
 
+from trajkit.attacks.adversaries import MATCHED, PLACES
 from trajkit.errors import ParameterError
 from trajkit.handover import assess as assessing
 from trajkit.handover.budget import Spend
 from trajkit.handover.choice import Choice, chosen
 from trajkit.handover.dpia import record, residual
 from trajkit.handover.figure import INFERENCE, LINKABILITY, SINGLING_OUT, Figure
+from trajkit.handover.knowing_more import SHOWN
 from trajkit.handover.rehearsal import EMPTY, UTILITY, Rehearsed, rehearse, utility
 from trajkit.handover.release import Source
 from trajkit.methods import make_method
@@ -116,6 +118,22 @@ def test_record_answers_the_questions_rounds_counts_and_judges_nothing(source: S
     assert "PRIVATE" in page and "citizen" not in page
     assert not any(word in page.lower() for word in ("compliant", "lawful", "gdpr"))
     assert not list(tmp_path.rglob("*.jsonl"))  # a rehearsal enters nothing in a ledger
+
+
+def test_without_a_street_map_people_are_named_by_all_places_and_the_rest_is_said(source: Source) -> None:
+    found = rehearse(chosen("k_anonymity", {"k": 5}), source, n=1)
+    whats = {f.what: f for f in found.figures}
+    places, matched = (whats[SHOWN[m][1]] for m in (PLACES, MATCHED))
+    assert places.before is not None and places.after is not None and places.guess is not None
+    assert matched.before is None and "not tried: no street map" in matched.note
+
+
+def test_a_record_of_an_escalation_says_whether_any_were_made(source: Source) -> None:
+    base = {"k": 5, "minutes": [None], "synthesizer": "privtrace", "epsilon": 1.0, "n_made": 60}
+    for tolerance, said in ((1.0, "no trajectories were made"), (0.0, "60 trajectories were made")):
+        folder = record(chosen("escalation", base | {"tolerance": tolerance}), source, purpose="x", n=1)
+        assert said in json.loads((folder / "risk_report.json").read_text())["stages"][1]
+        assert said in (folder / "risk_report.html").read_text()
 
 
 def test_a_record_without_a_purpose_is_refused(source: Source) -> None:

@@ -170,6 +170,11 @@ def test_the_page_answers_the_five_questions(table: Path, tmp_path: Path) -> Non
     assert "persons of whom nothing is released" in anonymous and ("under 2.5%" in anonymous or "about" in anonymous)
 
 
+def test_a_table_in_place_of_its_description_is_named(table: Path) -> None:
+    with pytest.raises(ParameterError, match="is a table: DATA takes the YAML file"):
+        Source.load(None, str(table.with_name("owners.csv")))
+
+
 def test_what_the_method_cuts_out_first_is_on_the_page(table: Path, tmp_path: Path) -> None:
     for method in ("k_anonymity", "escalation"):
         cut = {**METHODS[method], "gap_s": 777.0, "stays": "all", "stay_s": 555.0}

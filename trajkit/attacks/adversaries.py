@@ -21,7 +21,7 @@ import numpy as np
 from trajkit.attacks.anchors import Anchors, from_table
 from trajkit.attacks.hmm_matching import Matcher, MatchSettings
 from trajkit.attacks.home_work import HomeWork, home_work, infer
-from trajkit.attacks.map_matching import MapMatching, map_matching, rebuilt
+from trajkit.attacks.map_matching import MapMatching, map_matching, named_by_places, rebuilt
 from trajkit.attacks.not_possible import NotPossible
 from trajkit.attacks.origin import Origin
 from trajkit.attacks.public_model import link_model, noise_model, public_model
@@ -144,13 +144,21 @@ def _streets(
 ) -> list[Finding]:  # fmt: skip
     if origin is None:
         return _none(STREETS, "released trajectories were generated: none has a trip behind it to recover")
-    if truth.network is None:
-        return _none(STREETS, "no road map is known of this data set")
     if not len(release.trajectories):
         return _none(STREETS, "nothing was released")
     if len(truth.raw) < 2:
         return _none(STREETS, "the data is one trip: there is no other to guess")
     model = public_model(method, parameters, release)
+    if truth.network is None:
+        value, (low, high), fit = named_by_places(
+            truth.raw, release.trajectories, origin, seed=seed, half_m=model.half_m, targets=targets, **model.settings
+        )
+        guess = 1 / len(np.unique(truth.raw.user[origin.source]))
+        return [
+            Finding(STREETS, PLACES, value, low, high, guess),
+            Finding(STREETS, FIT_PLACES, None if fit is None else fit[len(fit) // 2]),
+            *_none(STREETS, "no street map is known of this data set"),
+        ]
     own = any(name in model.settings for name in MatchSettings.model_fields)
     found: MapMatching | NotPossible = map_matching(
         truth.raw, truth.streets, release.trajectories, origin, truth.network, seed=seed, half_m=model.half_m,

@@ -159,6 +159,26 @@ def map_matching(
     )
 
 
+def named_by_places(
+    raw: Trajectories, released: Trajectories, origin: Origin, *, seed: int, half_m: np.ndarray | None = None, **settings: Any
+) -> tuple[float, tuple[float, float], tuple[float, ...] | None]:  # fmt: skip
+    """What needs no street map: ``named_before``, its interval and ``persons_before`` of `MapMatching`; settings: `MapMatchingSettings`.
+
+    Raises ParameterError for settings out of range, an origin or half sides that do not fit.
+    """
+    chosen = checked(MapMatchingSettings, settings, where="named_by_places")
+    origin.check(len(released), len(raw))
+    pairs = _drawn(len(origin.released), chosen, seed)
+    rows, at = np.unique(origin.released[pairs], return_inverse=True)
+    source = origin.source[pairs]
+    regions = _regions(released.take(rows), None if half_m is None else _sides(half_m, released, rows), chosen)
+    wide = Regions(regions.xy, np.where(regions.half > 0, regions.half, chosen.about_m), regions.offsets)
+    none = [Streets(np.zeros(0, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)) for n in (len(rows), len(raw))]
+    sets = street_sets(wide, none[0], at, raw, none[1], source, np.zeros(1), agree=chosen.agree, whole=chosen.whole)
+    left = _people_left(sets, effective(raw.user[source]), chosen.level)
+    return left["named_before"], left["named_before_interval"], left["persons_before"]
+
+
 def rebuilt(trajs: Trajectories, network: RoadNetwork, *, matcher: Matcher | None = None, **settings: Any) -> Streets:
     """The streets of ``trajs`` by the matcher; settings: `MapMatchingSettings`. Raises ParameterError for settings and another CRS."""
     chosen = checked(MapMatchingSettings, settings, where="rebuilt")

@@ -17,7 +17,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from trajkit.handover.document import Page, shown
-from trajkit.handover.measures import CELL_M, Measured, Measures, measure
+from trajkit.handover.measures import CELL_M, ESCALATED, PARTS, WHOLE, Measured, Measures, measure
 from trajkit.handover.recommend import recommendation
 from trajkit.handover.release import Source
 from trajkit.study.run import OUTPUTS, mark_figures_private
@@ -49,6 +49,7 @@ def assess(source: Source, *, k: int = 5, tolerance: float = 0.3) -> Path:
     mark_figures_private(folder)
     found = measure(source.trajs, k=k, tolerance=tolerance)
     advice, reasons, rules = recommendation(found.measures)
+    reasons = [_resolutions(found), *reasons]
     names = ("kind", "what", "threshold", "measured", "applies")
     record = {
         "private": PRIVATE,
@@ -64,6 +65,13 @@ def assess(source: Source, *, k: int = 5, tolerance: float = 0.3) -> Path:
     write_text(folder / "assessment.json", json.dumps(record, indent=1))
     write_text(folder / "report.html", _page(source, found, record).html())
     return folder
+
+
+def _resolutions(found: Measured) -> str:
+    """How coarse the anonymizers would have to be: what a share lost does not say."""
+    rows = found.predicted[found.predicted["method"].isin((WHOLE, PARTS, ESCALATED))].to_dict("records")
+    said = "; ".join(f"{r['method']}: {r['setting']}, loses {r['lost']:.2f} of the {r['of']}" for r in rows)
+    return f"look at how coarse it would be, not at the loss alone (make dpia measures what is left of use): {said}"
 
 
 def _uniqueness(found: Measured) -> list[dict[str, Any]]:

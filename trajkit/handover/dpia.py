@@ -69,6 +69,7 @@ def _record(
             "in words": g.in_words(), "kind": g.kind, "unit": g.unit, "epsilon": g.epsilon, "delta": g.delta, "k": g.k,
             "adjacency": g.adjacency, "parts": [p.in_words() for p in g.parts], "assumptions": list(g.assumptions),
         },
+        "stages": _stages(found.release.report),
         "budget": None if account is None else account.in_words(),
         "measured on": "a rehearsal with the same parameters on four fifths of the people, the others held out; nothing of it leaves",
         "risks": [asdict(f) for f in found.figures],
@@ -77,6 +78,18 @@ def _record(
         "residual risks": residual(found, g),
         "says": "measurements; no judgement of law",
     }  # fmt: skip
+
+
+def _stages(report: dict[str, Any]) -> list[str]:
+    """What a method of several stages did, in sentences; empty for others."""
+    if "escalated" not in report:
+        return []
+    done = (
+        f"more than the tolerance would have been lost, so {report['made']['trajectories']:,} trajectories were made and marked as such"
+        if report["escalated"]
+        else "no trajectories were made, as the loss stayed within the tolerance: no DP promise is needed, and the epsilon set aside counts all the same"
+    )
+    return [f"rule: {report['rule']}", done]
 
 
 def residual(found: Rehearsed, g: Guarantee) -> list[str]:
@@ -120,6 +133,7 @@ def _page(source: Source, report: dict[str, Any], figures: tuple[Figure, ...]) -
     page.heading("Promise")
     page.say(report["promise"]["in words"])
     page.listed([f"assumed: {a}" for a in report["promise"]["assumptions"]])
+    page.listed(report["stages"])
     page.say(f"Budget of this data in the owner's ledger: {report['budget'] or 'no ledger yet'}.")
     page.heading("Parameters")
     page.table(("parameter", "value"), [[k, str(v)] for k, v in report["parameters"].items()])

@@ -8,7 +8,20 @@ import numpy as np
 
 from trajkit import seeds
 from trajkit.anonymize.unprotected import Pseudonyms, PseudonymsConfig
-from trajkit.attacks.adversaries import HOME, MATCHED, NEAR, NEXT, PLACES, RIGHT, ROUTES, WORK, Finding, Truth, attack
+from trajkit.attacks.adversaries import (
+    HOME,
+    MATCHED,
+    NEAR,
+    NEXT,
+    PLACES,
+    RIGHT,
+    ROUTES,
+    STREETS,
+    WORK,
+    Finding,
+    Truth,
+    attack,
+)
 from trajkit.handover.choice import Choice
 from trajkit.handover.figure import INFERENCE, LINKABILITY, Figure
 from trajkit.release import Release
@@ -27,8 +40,11 @@ SHOWN = {
     WORK: (INFERENCE, "people whose place of work is found within 200 m, by working hours"),
     NEAR: (INFERENCE, "points found within 100 m, smoothed and put on streets"),
 }  # fmt: skip
+MAPPED = (MATCHED, ROUTES)
 OWN = "each side is asked of its own trips: where they were released in parts, of the next part, not of the next trip"
-INFERRED = "compared with what the same attack makes of the raw data"
+INFERRED = (
+    "compared with what the same attack makes of the raw data, as nobody knows the truth: before is 1 by construction"
+)
 
 
 def by_adversaries(
@@ -48,6 +64,8 @@ def by_adversaries(
     for measure, (kind, what) in SHOWN.items():
         a, b = (side.get(measure) for side in sides)
         if a is None or a.value is None:
+            if measure in MAPPED and STREETS in why:
+                yield Figure(kind, what, None, None, None, None, None, f"not tried: {why[STREETS]}")
             continue
         note = why.get(a.adversary, "nothing was found to try it on") if b is None or b.value is None else ""
         inferred = truth.inferred and measure in (ROUTES, MATCHED, HOME, WORK)

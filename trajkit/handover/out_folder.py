@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -9,6 +10,8 @@ from pathlib import Path
 
 from trajkit.errors import ParameterError
 from trajkit.handover.journal import flush
+
+TRY = ".try"
 
 
 def free_folder(out: Path, ledger: Path, data: Path | None) -> Path:
@@ -29,7 +32,7 @@ def free_folder(out: Path, ledger: Path, data: Path | None) -> Path:
     _apart(folder.resolve(), ledger.resolve(), data)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", suffix=".try", dir=folder.parent):
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", suffix=TRY, dir=folder.parent):
             pass
     except OSError as error:
         raise ParameterError(
@@ -38,6 +41,9 @@ def free_folder(out: Path, ledger: Path, data: Path | None) -> Path:
     for old in folder.parent.glob(f".{folder.name}.*.part"):
         if not _alive(old.name):
             shutil.rmtree(old, ignore_errors=True)
+    for old in folder.parent.glob(f".{folder.name}.*{TRY}"):
+        with contextlib.suppress(OSError):  # empty ones alone go
+            old.rmdir()
     return folder
 
 

@@ -39,6 +39,7 @@ class Facts:
     reserved: Spend | None = None
     setting: Mapping[str, Any] | None = None  # of k-anonymity: the cells and bins that were taken
     within_budget: bool = True
+    figures: bool = False  # rounded shares were asked for
 
     @property
     def parts(self) -> bool:
@@ -141,7 +142,11 @@ def _resolution(f: Facts) -> list[str]:
     if not f.setting:
         return []
     minutes = f.setting["minutes"]
-    bins = f"times are the beginnings of bins of {minutes} min" if minutes else "there are no times"
+    bins = (
+        f"times tell bins of {minutes} min and no more: within a bin they keep the order of places"
+        if minutes
+        else "there are no times"
+    )
     return [f"places are the middles of {f.setting['cells']} cells; {bins}"]
 
 
@@ -249,6 +254,8 @@ def _missing(page: Page, f: Facts) -> None:
             " They are computed from true data and the promise does not cover them." if f.guarantee.kind == "dp" else ""
         )
         page.say(f"About these figures: {NEVER_MORE}. A row that is not there has too few.{cover}")
+    elif f.figures:
+        page.say("Nothing was dropped in preparation, or there are too few persons to say what.")
     elif f.guarantee.kind == "dp":
         page.say(f"On purpose {NO_FIGURES}.")
     else:

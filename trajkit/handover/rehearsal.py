@@ -30,7 +30,7 @@ from trajkit.metrics import METRICS, MetricSettings
 from trajkit.preprocess import to_fixed_length
 from trajkit.release import HIDDEN, Release
 from trajkit.split import Fold, fold
-from trajkit.study.risk import FOUND, KNOWN, TARGETS, members_found
+from trajkit.study.risk import FOUND, GUESSED, KNOWN, TARGETS, members_found
 from trajkit.study.unicity import ANTENNAS
 from trajkit.trajectories import Trajectories
 
@@ -38,6 +38,10 @@ ATTACK_SEED = 0
 LENGTH = 64
 UTILITY = ("SWD", "JSD", "TE", "TTD", "DTW")
 EMPTY = "nothing was released"
+OWN_RECORDS = (
+    "points are drawn from each side's own records, of a person all that was released of him: what a promise to single trajectories or parts "
+    "does not cover"
+)
 RESOLVES = (
     300  # people held out that a rate of 1 % needs: none of 299 false is still compatible with it (Clopper-Pearson)
 )
@@ -106,7 +110,7 @@ def _singled_out(train: Trajectories, out: Trajectories | None, origin: np.ndarr
     what = f"share of people whom {{}} points isolate ({ANTENNAS[0]:g} m{f', {ANTENNAS[1]} min of the day' if timed else ', no times'})"
     for p in (1, KNOWN):
         a, b = (x.get(p) for x in found)
-        own = "no released record has so many points" if b is None else "points are drawn from each side's own records"
+        own = "no released record has so many points" if b is None else OWN_RECORDS
         note = _note(origin, out, "made trajectories: there is no record of a person to isolate", own)
         yield Figure(
             SINGLING_OUT, what.format(p), _of(a, "unicity"), _of(a, "unicity_interval"), _of(b, "unicity"), _of(b, "unicity_interval"), None, note
@@ -164,16 +168,13 @@ def _inferred(train: Trajectories, test: Trajectories, out: Trajectories | None)
     )  # fmt: skip
     known = [{} if c is None else members_found(members, others, c, seed=ATTACK_SEED) for c in sides]
     few = len(np.unique(others.user)) < RESOLVES
+    guessed = next((k[GUESSED] for k in known if GUESSED in k), None)
     for name, words, guess in (
         ("member auc", "telling them apart by whole trips (AUC)", 0.5),
-        (FOUND, "people of the data found by whole trips, at 1 % false alarms", None if few else 0.01),
+        (FOUND, "people of the data found by whole trips, at 1 % false alarms", guessed),
     ):
         (a0, ai), (b0, bi) = ((k.get(name), (k[f"{name} low"], k[f"{name} high"]) if k else None) for k in known)
-        note = (
-            f"fewer than {RESOLVES} people are held out, so what a guess finds is not known to 1 %"
-            if guess is None
-            else ""
-        )
+        note = f"fewer than {RESOLVES} people are held out, so that 1 % is coarse" if few and name == FOUND else ""
         yield Figure(INFERENCE, words, a0, ai, b0, bi, guess, EMPTY if out is None else note)
 
 

@@ -54,6 +54,9 @@ FIX_STEPS = 1e7  # to a degree: about a centimetre
 OWN_TABLE = "tables"
 
 
+TABLES = (".csv", ".csv.gz", ".txt", ".parquet", ".geoparquet", ".gpx")
+
+
 @dataclass(frozen=True)
 class Source:
     """Where the data is: registered ``dataset``, its ``data`` (file or folder), ``trajs`` as loaded, ``content``: what identifies them;
@@ -72,6 +75,10 @@ class Source:
         if dataset is None and data is None:
             raise ParameterError(
                 "say which data: DATA=my.yaml for your own table, or DATASET=city (porto, geolife) as well"
+            )
+        if dataset is None and str(data).lower().endswith(TABLES):
+            raise ParameterError(
+                f'DATA={data} is a table: DATA takes the YAML file that describes it (README, "Your data"), or name a DATASET as well'
             )
         name = dataset or OWN_TABLE
         spec = registry.dataset(name)
@@ -187,7 +194,7 @@ def _handed_over(
         trips_per_user=choice.protects_user_by,
         parameters=published_parameters(choice.method.config, paths), reserved=choice.spend,
         setting=release.report.get("setting") if anonymous else None,
-        within_budget=release.report.get("within budget", True),
+        within_budget=release.report.get("within budget", True), figures=figures,
     )  # fmt: skip
     part = _written(facts, folder, [*paths, *source.marks, source.trajs.fingerprint(), *map(str, seeds)])
     at("written")
