@@ -193,8 +193,10 @@ def test_a_dp_page_shows_rounded_figures_only_where_they_are_asked_for(table: Pa
     ("method", "parameters", "says"),
     [
         ("flat", {"epsilon": 1.0, "noise": "seeded"}, "noise = 'seeded'"),
-        ("real", {}, "adds no noise"),
-        ("uniform", {}, "adds no noise"),
+        ("real", {}, "gives no guarantee"),
+        ("pseudonyms", {}, "gives no guarantee"),
+        ("planar_laplace", {}, "gives no guarantee"),
+        ("uniform", {}, "gives no guarantee"),
         ("vae", {**TINY, "regime": "clipped"}, "promises nothing"),
         ("vae", {**TINY, "delta": None}, "delta is missing"),
         ("vae", {**TINY, "epsilon": None, "noise_multiplier": 1.0}, "epsilon is missing"),

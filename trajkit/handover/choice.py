@@ -59,7 +59,7 @@ def chosen(name: str, parameters: dict[str, Any]) -> Choice:
         return Choice(name, make_method(name, **parameters), None)
     if "noise" not in fields:
         raise ParameterError(
-            f"method {name} adds no noise and is no anonymizer, so there is nothing that may be handed over: choose another METHOD"
+            f"method {name} gives no guarantee to persons or trajectories, so there is nothing that may be handed over: choose another METHOD"
         )
     if parameters.get("noise", OS) != OS:
         raise ParameterError(
