@@ -189,8 +189,10 @@ def test_members_found_are_told_in_words() -> None:
 def test_what_is_not_usable_is_told_from_what_is_not_measured() -> None:
     errors = pd.DataFrame({"TE": [0.2], "JSD": [0.7]}, index=["privtrace-private"])
     none = {decisions.DP: None, decisions.ANONYMOUS: None}
-    assert "no release with a promise was measured" in decisions._taken(errors, none, {})
-    assert "closer to no information" in decisions._taken(errors, {**none, decisions.DP: "privtrace-private"}, {})
+    assert "no release with a promise was measured" in decisions._taken(errors, none, {}, aside=False)
+    assert "closer to no information" in decisions._taken(
+        errors, {**none, decisions.DP: "privtrace-private"}, {}, aside=False
+    )
 
 
 def test_a_metric_without_a_scale_leaves_the_figure_out_and_not_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
