@@ -154,7 +154,9 @@ def test_without_a_road_map_or_times_the_others_are_tried(truth: Truth) -> None:
     assert named[PLACES] == mapped[PLACES] and ROUTES not in named, "places need no map"
     rows = {r.adversary: r for r in attack(bare, "pseudonyms", {}, made.release(None, seed=0), made.origin_, seed=0)}
     assert (
-        "no road map" in rows[STREETS].reason and "no times" in rows[HOMES].reason and "no times" in rows[PARTS].reason
+        "no street map" in rows[STREETS].reason
+        and "no times" in rows[HOMES].reason
+        and "no times" in rows[PARTS].reason
     )
 
 

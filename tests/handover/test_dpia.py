@@ -65,14 +65,15 @@ def test_made_trajectories_have_no_record_to_single_out_or_link(source: Source) 
     found = rehearse(chosen("flat", {"epsilon": 1.0}), source, n=200)
     assert found.suppressed is None
     for f in [*by_kind(found, SINGLING_OUT), *by_kind(found, LINKABILITY)]:
-        assert f.before is not None and f.after is None and "made trajectories" in f.note
+        assert f.after is None and ("made trajectories" in f.note or "generated" in f.note)
+        assert f.before is not None or "not tried" in f.note
     for f in by_kind(found, INFERENCE)[:2]:
         assert f.after is not None and f.before is not None and f.after < f.before
 
 
 def test_an_empty_release_is_a_record_too(source: Source) -> None:
     found = rehearse(chosen("k_anonymity", {"k": 100}), source, n=1)
-    assert all(f.after is None and f.note == EMPTY for f in found.figures)
+    assert all(f.after is None and EMPTY in f.note for f in found.figures)
     assert any(f.before for f in found.figures)
     assert found.suppressed is not None and found.suppressed["trajectories"] == 1.0
     assert set(found.utility.values()) == {None}
