@@ -136,8 +136,7 @@ display(adversaries.adversaries(found) if found["value"].notna().any() else NOTH
 # %%
 for adversary in ADVERSARIES:
     panel = adversary_panel(found, adversary)
-    if len(panel):
-        display(Markdown(f"**{adversary}**"), tidy(panel), Markdown(untried(found, adversary)))
+    display(Markdown(f"**{adversary}**"), tidy(panel) if len(panel) else NOTHING, Markdown(untried(found, adversary)))
 
 # %% [markdown]
 # **A countermeasure that does not work.** The training set as cells alone (no k), printed at the middle of the cell, at a random place of it, or at a junction in it.

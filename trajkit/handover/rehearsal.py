@@ -107,13 +107,13 @@ def _singled_out(train: Trajectories, out: Trajectories | None, origin: np.ndarr
         labels = signatures(side[0], SquareCells(ANTENNAS[0]), bins)
         at = uniqueness(labels, side[1], seed=ATTACK_SEED, targets=TARGETS).by_p
         found.append({a.p: a for a in at})
-    what = f"share of people whom {{}} points isolate ({ANTENNAS[0]:g} m{f', {ANTENNAS[1]} min of the day' if timed else ', no times'})"
+    what = f"share of people whom {{}} isolate ({ANTENNAS[0]:g} m{f', {ANTENNAS[1]} min of the day' if timed else ', no times'})"
     for p in (1, KNOWN):
         a, b = (x.get(p) for x in found)
         own = "no released record has so many points" if b is None else OWN_RECORDS
         note = _note(origin, out, "made trajectories: there is no record of a person to isolate", own)
         yield Figure(
-            SINGLING_OUT, what.format(p), _of(a, "unicity"), _of(a, "unicity_interval"), _of(b, "unicity"), _of(b, "unicity_interval"), None, note
+            SINGLING_OUT, what.format("1 point" if p == 1 else f"{p} points"), _of(a, "unicity"), _of(a, "unicity_interval"), _of(b, "unicity"), _of(b, "unicity_interval"), None, note
         )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def adversaries(table: pd.DataFrame) -> Figure:
             if pd.notna(row["guess"]):
                 ax.plot(row["guess"], y, "|", color=INK, ms=9, mew=1.2)
         ax.set_title(SHOWN[measure], fontsize=9)
-        ax.set(xlim=(-0.05, 1.05), xticks=[0, 0.5, 1])
+        ax.set(xlim=(-0.05, 1.05), xticks=[0, 0.5, 1], xlabel="share")
         ax.grid(axis="y", color=FAINT, lw=0.4)
     made = table.loc[
         table["reason"].str.contains("generated"), "release"
