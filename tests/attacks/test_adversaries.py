@@ -45,6 +45,10 @@ from trajkit.release import Release
 TARGETS = 60
 
 
+def known_links(method: str, parameters: dict[str, Any], release: Release) -> dict[str, Any]:
+    return link_model(public_model.public_model(method, parameters, release), parameters, release)
+
+
 @pytest.fixture(scope="module")
 def city() -> City:
     return simulate(people=60, days=7, seed=3)
@@ -174,12 +178,12 @@ def test_where_nobody_knows_the_truth_it_is_what_the_attack_makes_of_raw_data(ci
 def test_linking_is_bounded_in_work_and_blurred_by_bins(truth: Truth, monkeypatch: pytest.MonkeyPatch) -> None:
     release = Release(truth.raw, no_guarantee("x"), {"setting": {"cells": "square 500 m", "minutes": 30}})
     parameters = {"suppress": "segments", "gap_s": None, "stays": "keep"}
-    cells = link_model("k_anonymity", parameters, release)
+    cells = known_links("k_anonymity", parameters, release)
     assert cells["near_m"] == 750 + ON_CENTRE_M and cells["overlap_s"] == 1800 and cells["gap_s"] == 3600
-    raw = link_model("pseudonyms", {}, release)
+    raw = known_links("pseudonyms", {}, release)
     assert raw["near_m"] == 200 + ON_CENTRE_M and raw["overlap_s"] == 0 and raw["gap_s"] == NEXT_TRIP_S
     monkeypatch.setattr(public_model, "MOST", len(truth.raw) * 10)
-    short = link_model("pseudonyms", {}, release)
+    short = known_links("pseudonyms", {}, release)
     assert 0 < short["gap_s"] < NEXT_TRIP_S
 
 
@@ -187,7 +191,7 @@ def test_neighbours_exactly_two_cells_apart_are_all_linked(truth: Truth) -> None
     made = make_method("k_anonymity", k=2, cells_m=[250.0], minutes=[60], suppress="segments", suppression_budget=1.0)
     release = made.fit(truth.raw, seed=1).release(None, seed=1)
     out = release.trajectories
-    near = link_model("k_anonymity", made.config.model_dump(), release)["near_m"]
+    near = known_links("k_anonymity", made.config.model_dump(), release)["near_m"]
     apart = cdist(out.xy[out.ends], out.xy[out.starts])
     two = apart[np.abs(apart - 500) < 0.005]
     assert (two > 500).any() and (two <= near).all(), "printed degrees are rounded"

@@ -24,13 +24,19 @@ from trajkit.attacks.home_work import HomeWork, home_work, infer
 from trajkit.attacks.map_matching import MapMatching, map_matching, named_by_places, rebuilt
 from trajkit.attacks.not_possible import NotPossible
 from trajkit.attacks.origin import Origin
-from trajkit.attacks.public_model import link_model, noise_model, public_model
+from trajkit.attacks.public_model import PublicModel, link_model, noise_model, public_model
 from trajkit.attacks.reconstruction import Reconstruction, reconstruction
-from trajkit.attacks.segment_linking import Links, SegmentLinking, groups_of, link_parts, segment_linking
+from trajkit.attacks.segment_linking import (
+    Links,
+    SegmentLinking,
+    TooManyPairsError,
+    groups_of,
+    link_parts,
+    segment_linking,
+)
 from trajkit.attacks.street_sequences import Streets
 from trajkit.datasets.city import simulate
 from trajkit.datasets.city_routes import city_settings, known_to_city, true_streets
-from trajkit.errors import ParameterError
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
 from trajkit.trajectories import Trajectories
@@ -106,27 +112,21 @@ def attack(
 
     ``targets``: how many trajectories are drawn for map matching and reconstruction.
     """
-    out, origin = release.trajectories, None if source is None else Origin.of_rows(source)
-    if origin is not None and len(origin.made) == len(out) > 0:
-        origin = None  # as if no map were there: all of it was generated
-    if origin is not None:
-        out, origin = origin.of_people(out)
-        release = Release(out, release.guarantee, release.report)
-    about = (truth, method, parameters, release, origin)
-    found: list[Finding] = []
-    found += _streets(*about, seed=seed, targets=targets)
-    model = link_model(method, parameters, release)
+    out, origin = (release.trajectories, None) if source is None else Origin.behind(release.trajectories, source)
+    left = Release(out, release.guarantee, release.report)
+    model = public_model(method, parameters, left)
+    found = _streets(truth, model, left, origin, seed=seed, targets=targets)
+    linking = link_model(model, parameters, left)
     timed = origin is not None and out.t is not None and len(out) > 0
     try:
-        links = link_parts(out, seed=seed, **model) if timed else None
-        found += _parts(truth, out, origin, links, model, seed=seed)
-    except ParameterError as error:  # cells and bins so wide that nearly every part may go on as nearly every other
+        links = link_parts(out, seed=seed, **linking) if timed else None
+        found += _parts(truth, out, origin, links, linking, seed=seed)
+    except TooManyPairsError as error:
         links, found = None, [*found, *_none(PARTS, str(error))]
-    evidence = (
-        "clock" if parameters.get("of") == "clock" else "stays"
-    )  # days are not released, so no two trips follow each other
+    # where days are not released, no two trips follow each other
+    evidence = "clock" if parameters.get("of") == "clock" else "stays"
     found += _homes(truth, out, origin, links, evidence)
-    found += _points(*about, seed=seed, targets=targets)
+    found += _points(truth, noise_model(method, parameters), out, origin, seed=seed, targets=targets)
     return found
 
 
@@ -140,15 +140,14 @@ def _rate(adversary: str, measure: str, found: Any, name: str, guess: float | No
 
 
 def _streets(
-    truth: Truth, method: str, parameters: Mapping[str, Any], release: Release, origin: Origin | None, *, seed: int, targets: int
-) -> list[Finding]:  # fmt: skip
+    truth: Truth, model: PublicModel, release: Release, origin: Origin | None, *, seed: int, targets: int
+) -> list[Finding]:
     if origin is None:
         return _none(STREETS, "released trajectories were generated: none has a trip behind it to recover")
     if not len(release.trajectories):
         return _none(STREETS, "nothing was released")
     if len(truth.raw) < 2:
         return _none(STREETS, "the data is one trip: there is no other to guess")
-    model = public_model(method, parameters, release)
     if truth.network is None:
         value, (low, high), fit = named_by_places(
             truth.raw, release.trajectories, origin, seed=seed, half_m=model.half_m, targets=targets, **model.settings
@@ -211,11 +210,10 @@ def _homes(
 
 
 def _points(
-    truth: Truth, method: str, parameters: Mapping[str, Any], release: Release, origin: Origin | None, *, seed: int, targets: int
-) -> Iterator[Finding]:  # fmt: skip
-    noise = noise_model(method, parameters)
+    truth: Truth, noise_m: float, out: Trajectories, origin: Origin | None, *, seed: int, targets: int
+) -> Iterator[Finding]:
     found: Reconstruction | NotPossible = reconstruction(
-        truth.raw, release.trajectories, origin, seed=seed, network=truth.network, noise_m=noise, targets=targets
+        truth.raw, out, origin, seed=seed, network=truth.network, noise_m=noise_m, targets=targets
     )
     if isinstance(found, NotPossible):
         yield from _none(POINTS, found.reason)

@@ -31,6 +31,11 @@ def mean_interval(mean: float, trials: int, level: float) -> tuple[float, float]
     return max(0.0, mean - half), min(1.0, mean + half)
 
 
+def share_interval(values: np.ndarray, people: int, level: float) -> tuple[float, float]:
+    """`rate_interval` of the share of ``values`` (bool [n]) that are true, where they count as ``people`` independent trials."""
+    return rate_interval(round(float(values.mean()) * people), people, level)
+
+
 def auc(scores_a: np.ndarray, scores_b: np.ndarray) -> float:
     """P[a score of a > a score of b], ties counting half: area under the ROC curve where a is the positive world."""
     ordered = np.sort(scores_b)

@@ -19,7 +19,7 @@ from pydantic import Field
 from trajkit import seeds
 from trajkit.anonymize.tessellation import SquareCells
 from trajkit.attacks.hmm_matching import Matched, Matcher, MatchSettings
-from trajkit.attacks.intervals import mean_interval, rate_interval, set_quantiles
+from trajkit.attacks.intervals import mean_interval, set_quantiles, share_interval
 from trajkit.attacks.nearest_neighbour import effective
 from trajkit.attacks.not_possible import NotPossible
 from trajkit.attacks.origin import Origin
@@ -133,22 +133,26 @@ def map_matching(
         raise ParameterError("map_matching: a guess needs another trip: give at least two raw trajectories")
     if k is not None and k < 2:
         raise ParameterError(f"k = {k!r}: what a release claims is at least 2; leave it out where it claims nothing")
-    pairs = _drawn(len(origin.released), chosen, seed)
-    rows, at = np.unique(origin.released[pairs], return_inverse=True)
-    source = origin.source[pairs]
-    regions = _regions(released.take(rows), None if half_m is None else _sides(half_m, released, rows), chosen)
+    rows, at, source, regions = _targets(released, origin, half_m, chosen, seed)
     found = _matched(released.take(rows), regions, network, chosen, matcher)
     other = (source + 1 + seeds.rng(seed, "attack", NAME, "guess").integers(0, len(raw) - 1, len(source))) % len(raw)
     got = agreement(found.streets, at, true, source, network.length_m)
     guessed = agreement(true, other, true, source, network.length_m)
-    wide = Regions(regions.xy, np.where(regions.half > 0, regions.half, chosen.about_m), regions.offsets)
     sets = street_sets(
-        wide, found.streets, at, raw, true, source, network.length_m, agree=chosen.agree, whole=chosen.whole
+        _wide(regions, chosen),
+        found.streets,
+        at,
+        raw,
+        true,
+        source,
+        network.length_m,
+        agree=chosen.agree,
+        whole=chosen.whole,
     )
     roadless = np.bincount(np.repeat(np.arange(len(rows)), np.diff(regions.offsets)), found.found) == 0
     persons = len(np.unique(raw.user[origin.source]))
     return MapMatching(
-        targets=len(pairs),
+        targets=len(source),
         suppressed=len(raw) - len(np.unique(origin.source)),
         no_roads=int(roadless[at].sum()),
         **_streets_found(got, guessed, effective(raw.user[source]), chosen.level),
@@ -168,13 +172,11 @@ def named_by_places(
     """
     chosen = checked(MapMatchingSettings, settings, where="named_by_places")
     origin.check(len(released), len(raw))
-    pairs = _drawn(len(origin.released), chosen, seed)
-    rows, at = np.unique(origin.released[pairs], return_inverse=True)
-    source = origin.source[pairs]
-    regions = _regions(released.take(rows), None if half_m is None else _sides(half_m, released, rows), chosen)
-    wide = Regions(regions.xy, np.where(regions.half > 0, regions.half, chosen.about_m), regions.offsets)
+    rows, at, source, regions = _targets(released, origin, half_m, chosen, seed)
     none = [Streets(np.zeros(0, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)) for n in (len(rows), len(raw))]
-    sets = street_sets(wide, none[0], at, raw, none[1], source, np.zeros(1), agree=chosen.agree, whole=chosen.whole)
+    sets = street_sets(
+        _wide(regions, chosen), none[0], at, raw, none[1], source, np.zeros(1), agree=chosen.agree, whole=chosen.whole
+    )
     left = _people_left(sets, effective(raw.user[source]), chosen.level)
     return left["named_before"], left["named_before_interval"], left["persons_before"]
 
@@ -183,6 +185,21 @@ def rebuilt(trajs: Trajectories, network: RoadNetwork, *, matcher: Matcher | Non
     """The streets of ``trajs`` by the matcher; settings: `MapMatchingSettings`. Raises ParameterError for settings and another CRS."""
     chosen = checked(MapMatchingSettings, settings, where="rebuilt")
     return _matched(trajs, _regions(trajs, None, chosen), network, chosen, matcher).streets
+
+
+def _targets(
+    released: Trajectories, origin: Origin, half_m: np.ndarray | None, chosen: MapMatchingSettings, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Regions]:
+    """Of the pairs that are drawn: the released rows, each once; which of them each pair is about; its source; the regions of the rows."""
+    pairs = _drawn(len(origin.released), chosen, seed)
+    rows, at = np.unique(origin.released[pairs], return_inverse=True)
+    regions = _regions(released.take(rows), None if half_m is None else _sides(half_m, released, rows), chosen)
+    return rows, at, origin.source[pairs], regions
+
+
+def _wide(regions: Regions, chosen: MapMatchingSettings) -> Regions:
+    """The same, points as the squares about them in which people fit."""
+    return Regions(regions.xy, np.where(regions.half > 0, regions.half, chosen.about_m), regions.offsets)
 
 
 def _drawn(n: int, chosen: MapMatchingSettings, seed: int) -> np.ndarray:
@@ -238,7 +255,7 @@ def _matched(
 def _streets_found(got: Agreement, guessed: Agreement, people: int, level: float) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, values in (("exact", got.same), ("but_ends", got.but_ends)):
-        out |= {name: float(values.mean()), f"{name}_interval": _rate(values, people, level)}
+        out |= {name: float(values.mean()), f"{name}_interval": share_interval(values, people, level)}
     for name in ("f1", "jaccard"):
         mean = float(getattr(got, name).mean())
         out |= {name: mean, f"{name}_interval": mean_interval(mean, people, level)}
@@ -257,12 +274,8 @@ def _people_left(sets: Any, people: int, level: float) -> dict[str, Any]:
             f"fits_{when}": float(there.mean()),
             f"persons_{when}": set_quantiles(sizes) if sizes[1:].any() else None,
             f"alone_{when}": float(alone.mean()),
-            f"alone_{when}_interval": _rate(alone, people, level),
+            f"alone_{when}_interval": share_interval(alone, people, level),
             f"named_{when}": named,
             f"named_{when}_interval": mean_interval(named, people, level),
         }
     return out
-
-
-def _rate(values: np.ndarray, people: int, level: float) -> tuple[float, float]:
-    return rate_interval(round(float(values.mean()) * people), people, level)

@@ -45,6 +45,12 @@ class Origin:
         kept = np.setdiff1d(np.arange(len(released)), self.made)
         return released.take(kept), Origin(np.searchsorted(kept, self.released), self.source)
 
+    @classmethod
+    def behind(cls, released: Any, source: np.ndarray) -> tuple[Any, Origin | None]:
+        """What of ``released`` was made from somebody's trajectories, and its map; all of it and None where a generator made all of it."""
+        whole = cls.of_rows(source)
+        return (released, None) if len(whole.made) == len(released) > 0 else whole.of_people(released)
+
     def check(self, n_released: int, n_raw: int) -> Origin:
         """Return self, or raise ParameterError where a pair names a trajectory that does not exist, or a released one came from nobody."""
         for name, index, n in (("released", self.released, n_released), ("source", self.source, n_raw)):

@@ -80,13 +80,13 @@ def noise_model(method: str, parameters: Mapping[str, Any]) -> float:
     return GPS_M
 
 
-def link_model(method: str, parameters: Mapping[str, Any], release: Release) -> dict[str, Any]:
-    """Settings of `segment_linking` for such a release: how near the next part begins, and by how much time bins blur what comes first.
+def link_model(model: PublicModel, parameters: Mapping[str, Any], release: Release) -> dict[str, Any]:
+    """Settings of `segment_linking` for a release of that ``model``: how near the next part begins, and by how much time bins blur what comes first.
 
     Where trips were cut, parts of one trip are looked for: soon after each other. Else the next trip of a person is, until `NEXT_TRIP_S` after
     the end of one, where it ended. Times are halved while more than `MOST` pairs would have to be looked at.
     """
-    model, out = public_model(method, parameters, release), release.trajectories
+    out = release.trajectories
     side = model.settings.get("cells_m") or (
         0.0 if model.half_m is None or not len(out) else 2 * float(np.median(model.half_m))
     )

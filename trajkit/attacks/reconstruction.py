@@ -16,7 +16,7 @@ from pydantic import Field
 
 from trajkit import seeds
 from trajkit.attacks.hmm_matching import Matcher, MatchSettings
-from trajkit.attacks.intervals import mean_interval, rate_interval
+from trajkit.attacks.intervals import mean_interval, share_interval
 from trajkit.attacks.nearest_neighbour import effective
 from trajkit.attacks.not_possible import NotPossible
 from trajkit.attacks.origin import Origin
@@ -179,7 +179,7 @@ def _by(
         float(each.mean()),
         _bootstrap(each, person, chosen.level, seed),
         float(nearer.mean()),
-        rate_interval(round(float(nearer.mean()) * people), people, chosen.level),
+        share_interval(nearer, people, chosen.level),
         found,
         mean_interval(found, people, chosen.level),
     )

@@ -18,7 +18,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from trajkit import seeds
-from trajkit.attacks.intervals import rate_interval
+from trajkit.attacks.intervals import share_interval
 from trajkit.attacks.nearest_neighbour import effective
 from trajkit.attacks.not_possible import NotPossible
 from trajkit.attacks.origin import Origin
@@ -32,6 +32,10 @@ NAME = "segment linking"
 NO_TIMES = "segment linking needs times, and the release has none: set space_only to true"
 EQUAL_M = 1e-6  # what lies so near together is joined in random order
 MOST_PAIRS, MOST_LOOKED_AT = 50_000_000, 2_000_000_000
+
+
+class TooManyPairsError(ParameterError):
+    """Parts lie so near each other that nearly every one may go on as nearly every other."""
 
 
 class LinkingSettings(MethodConfig):
@@ -134,10 +138,10 @@ def segment_linking(
         linkable=int(linkable.sum()), links=len(correct), correct=int(correct.sum()),
         same_trip=int((trip[made.first] == trip[made.second]).sum()),
         precision=float(correct.mean()) if len(correct) else None,
-        precision_interval=_interval(correct, person[made.first], chosen.level) if len(correct) else None,
+        precision_interval=share_interval(correct, effective(person[made.first]), chosen.level) if len(correct) else None,
         guess_precision=float(shares.mean()),
         recall=float(hit[linkable].mean()),
-        recall_interval=_interval(hit[linkable], person[linkable], chosen.level),
+        recall_interval=share_interval(hit[linkable], effective(person[linkable]), chosen.level),
         guess_recall=float((same[linkable] / others[linkable]).mean()),
         by_name=float(_by_name(order, low, high, person, released.user)[linkable].mean()),
         chain=_chain(groups_of(made, len(released)), person),
@@ -164,7 +168,7 @@ def link_parts(released: Trajectories, *, seed: int, **settings: Any) -> Links:
     none = np.zeros(0, dtype=np.int64)
     count = _pairs(*about, none, none, np.zeros(0))
     if count > MOST_PAIRS:
-        raise ParameterError(f"segment linking: {count:,} pairs of parts may be linked: shorten gap_s or near_m")
+        raise TooManyPairsError(f"segment linking: {count:,} pairs of parts may be linked: shorten gap_s or near_m")
     first, second, apart = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64), np.empty(count)
     _pairs(*about, first, second, apart)
     rank = np.argsort(apart + EQUAL_M * seeds.rng(seed, "attack", NAME, "equals").random(count))
@@ -190,7 +194,9 @@ def _windows(released: Trajectories, chosen: LinkingSettings) -> tuple[np.ndarra
     low = np.searchsorted(begin[order], end - int(chosen.overlap_s * 1000), side="left")
     high = np.searchsorted(begin[order], end + int(chosen.gap_s * 1000), side="right")
     if (pairs := int((high - low).sum())) > MOST_LOOKED_AT:
-        raise ParameterError(f"segment linking: {pairs:,} pairs of parts lie within gap_s of each other: shorten gap_s")
+        raise TooManyPairsError(
+            f"segment linking: {pairs:,} pairs of parts lie within gap_s of each other: shorten gap_s"
+        )
     return order, low, high
 
 
@@ -205,11 +211,6 @@ def _near(ends: np.ndarray, begins: np.ndarray, within: float) -> tuple[np.ndarr
     column = (a[:, :1] + np.array([-1, 0, 1])) * rows + a[:, 1:]
     low, high = (np.searchsorted(key[order], column + d, side) for d, side in ((-1, "left"), (1, "right")))  # type: ignore[call-overload]
     return order, low, high
-
-
-def _interval(values: np.ndarray, person: np.ndarray, level: float) -> tuple[float, float]:
-    people = effective(person)
-    return rate_interval(round(float(values.mean()) * people), people, level)
 
 
 def _chain(group: np.ndarray, person: np.ndarray) -> float:

@@ -79,18 +79,11 @@ def _figures(parts: Fold, out: Trajectories | None, origin: np.ndarray | None) -
     train, test = parts.train, parts.test
     kept: Trajectories | None = out
     if out is not None and origin is not None:  # made trajectories are marked: only the others are somebody's
-        kept, origin = _of_people(out, origin)
+        kept, pairs = Origin.behind(out, origin)
+        origin = None if pairs is None else pairs.source
     yield from _singled_out(train, kept, origin)
     yield from _linked(train, kept, origin)
     yield from _inferred(train, test, out)
-
-
-def _of_people(out: Trajectories, origin: np.ndarray) -> tuple[Trajectories, np.ndarray | None]:
-    """What of ``out`` was made from somebody's trajectories, and its map; all of ``out`` and None where all of it was made."""
-    if (origin < 0).all():
-        return out, None
-    kept, pairs = Origin.of_rows(origin).of_people(out)
-    return kept, pairs.source
 
 
 def _singled_out(train: Trajectories, out: Trajectories | None, origin: np.ndarray | None) -> Iterator[Figure]:

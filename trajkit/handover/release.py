@@ -23,7 +23,6 @@ import numpy as np
 import pandas as pd
 
 from trajkit import datasets
-from trajkit.anonymize.anonymizer import Anonymizer
 from trajkit.datasets import registry
 from trajkit.datasets.cache import content_hash, project_root
 from trajkit.errors import DataContractError, ParameterError, TrajkitError
@@ -182,8 +181,8 @@ def _handed_over(
     made = published(release.trajectories)
     anonymous = choice.keeps_true_ones
     steps = source.trajs.meta.steps
-    if isinstance(choice.method, Anonymizer):  # what it cuts out first is missing, too
-        steps = (*steps, *choice.method.steps_)
+    if anonymous:  # what the method cuts out first is missing, too
+        steps = (*steps, *choice.method.steps_)  # type: ignore[attr-defined]
     facts = Facts(
         title=source.trajs.meta.dataset, purpose=purpose, method=choice.name, guarantee=guarantee, released=made,
         account=ticket.account,
