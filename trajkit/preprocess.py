@@ -152,19 +152,24 @@ def resample(trajs: Trajectories, *, interval_s: float, position: str = "mean") 
     )
 
 
-def split_at_gaps(trajs: Trajectories, *, gap_s: float) -> tuple[Trajectories, DropReport]:
-    """Cut where two neighbouring fixes are more than ``gap_s`` seconds apart; parts are named ``<id>_<k>`` (SoK step 3)."""
-    t = _need_time(trajs, "split_at_gaps")
-    cut = (np.diff(t) > gap_s * 1000) & (np.diff(trajs.traj_of_point) == 0)
+def cut_after(trajs: Trajectories, cut: np.ndarray) -> tuple[Trajectories, np.ndarray]:
+    """Cut after each point where ``cut`` (bool [N - 1]) says so; parts are named ``<id>_<k>``. Also int64 [p]: the trajectory of each part."""
     starts = np.union1d(trajs.starts, np.flatnonzero(cut) + 1).astype(np.int64)
     parent = trajs.traj_of_point[starts] if len(starts) else starts
     order = np.arange(len(starts)) - np.searchsorted(parent, parent)
-    after = replace(
+    parts = replace(
         trajs,
         offsets=np.append(starts, trajs.n_points).astype(np.int64),
         user=trajs.user[parent],
         traj_ids=np.array([f"{a}_{k}" for a, k in zip(trajs.traj_ids[parent], order, strict=True)], dtype=str),
     )
+    return parts, parent
+
+
+def split_at_gaps(trajs: Trajectories, *, gap_s: float) -> tuple[Trajectories, DropReport]:
+    """Cut where two neighbouring fixes are more than ``gap_s`` seconds apart; parts are named ``<id>_<k>`` (SoK step 3)."""
+    t = _need_time(trajs, "split_at_gaps")
+    after, _ = cut_after(trajs, np.diff(t) > gap_s * 1000)
     return finish(trajs, after, "split_at_gaps", {"gap_s": gap_s}, {}, created=len(after) - len(trajs))
 
 

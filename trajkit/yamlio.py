@@ -99,3 +99,9 @@ def write_text(path: str | Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     temporary.write_text(text)
     temporary.replace(path)
+
+
+def private_mark(folder: Path, why: str) -> None:
+    """Mark ``folder`` by a file PRIVATE that says ``why``; one that is there already stays."""
+    if not (folder / "PRIVATE").is_file():
+        write_text(folder / "PRIVATE", f"{why}\n")

@@ -17,6 +17,7 @@ from trajkit.anonymize.pseudonyms import fresh
 from trajkit.baselines import public_meta
 from trajkit.errors import ParameterError
 from trajkit.methods import MethodConfig, fitted_attribute
+from trajkit.preprocess import cut_after
 from trajkit.privacy.guarantee import Guarantee, no_guarantee
 from trajkit.privacy.planar_laplace import PlanarLaplace
 from trajkit.release import Release
@@ -77,16 +78,11 @@ class Pseudonyms:
 
 
 def _pieces(trajs: Trajectories, seconds: float) -> tuple[Trajectories, np.ndarray]:
-    """Pieces of ``seconds`` since the begin of each trip, and int64 [p] the trip of each. Their ids are not those of trips, and are replaced."""
+    """Pieces of ``seconds`` since the begin of each trip, and int64 [p] the trip of each."""
     if trajs.t is None:
         raise ParameterError(f"{trajs.meta.dataset} has no times, so trips cannot be cut by cut_s: leave it out")
-    trip = trajs.traj_of_point
-    piece = np.floor((trajs.t - np.repeat(trajs.t[trajs.starts], trajs.lengths)) / (1000 * seconds)).astype(np.int64)
-    begin = np.flatnonzero(np.append(True, (np.diff(trip) != 0) | (np.diff(piece) != 0))[: len(trip)])
-    of = trip[begin]
-    ids = np.arange(len(of)).astype(str)
-    offsets = np.append(begin, len(trip)).astype(np.int64)
-    return replace(trajs, offsets=offsets, user=trajs.user[of], traj_ids=ids), of
+    since = trajs.t - np.repeat(trajs.t[trajs.starts], trajs.lengths)
+    return cut_after(trajs, np.diff(np.floor(since / (1000 * seconds))) != 0)
 
 
 class PerturbedPoints(Pseudonyms):

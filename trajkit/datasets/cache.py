@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import trajkit
 from trajkit.errors import MissingDataError
 from trajkit.trajectories import META_KEY, Meta, Trajectories
+from trajkit.yamlio import private_mark
 
 FORMAT_VERSION = 1
 USERS_KEY = b"trajkit_users"
@@ -69,9 +70,7 @@ def cached(name: str, key: dict[str, Any], build: Callable[[], Trajectories]) ->
     trajs = build()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        (path.parent / "PRIVATE").write_text(
-            "parsed copies of data sets, private ones among them: nothing here may leave\n"
-        )
+        private_mark(path.parent, "parsed copies of data sets, private ones among them: nothing here may leave")
         write_entry(trajs, path)
     except OSError as error:
         log.warning("the parsed data set could not be cached in %s (%s): the next run parses again", path.parent, error)

@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from trajkit.yamlio import private_mark
+
 
 def folder() -> Path:
     """Return ``$TRAJKIT_CACHE/calibration``, or ``.cache/calibration`` beside the package; not created here."""
@@ -42,9 +44,7 @@ def write(question: dict[str, Any], answer: dict[str, Any]) -> None:
     path = _path(question)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        (path.parent / "PRIVATE").write_text(
-            "sampling rates follow from the sizes of data sets: nothing here may leave\n"
-        )
+        private_mark(path.parent, "sampling rates follow from the sizes of data sets: nothing here may leave")
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
         try:
             with os.fdopen(handle, "w") as file:

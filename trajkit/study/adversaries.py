@@ -6,8 +6,6 @@ achieves: no bound, and nothing that compares with an epsilon.
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +15,10 @@ from trajkit.attacks.adversaries import F1, MATCHED, PLACES, Truth, attack
 from trajkit.attacks.street_countermeasures import compare
 from trajkit.methods import method_class
 from trajkit.study.cells import CONTRASTS, parsed
-from trajkit.study.identity import code_fingerprint
+from trajkit.study.kept_rows import keep_rows, kept_rows
 from trajkit.study.results import StudyResults
 from trajkit.study.risk import attackable, in_short, named
 from trajkit.study.run import Run
-from trajkit.study.side_by_side import side_by_side
-from trajkit.yamlio import write_text
 
 NAMING = (PLACES, MATCHED)
 CELLS_M, TARGETS = (250.0, 1000.0), 200  # of the countermeasures
@@ -42,7 +38,7 @@ def adversary_table(study: StudyResults) -> pd.DataFrame:
     if not study.may_show_raw:
         return pd.DataFrame(columns=COLUMNS)
     runs = attackable(study)
-    side_by_side(found_in, [run for run in runs.values() if not _file(run).is_file()])
+    keep_rows([*runs.values()], "adversaries", found_in)
     rows = [
         {"cell": cell, "release": named(cell), **row}
         for cell in sorted(runs, key=lambda c: not _contrast(c))
@@ -53,26 +49,21 @@ def adversary_table(study: StudyResults) -> pd.DataFrame:
 
 def found_in(run: Run) -> list[dict[str, Any]]:
     """The rows of one run, computed once for this code and kept in its folder."""
-    file = _file(run)
-    if not file.is_file():
-        release, truth = run.release(None), _truth(run)
-        config = method_class(run.config.method).Config(**run.config.parameters)
-        findings = attack(
-            truth, run.config.method, config.model_dump(), release, run.origin(), seed=run.config.seed
-        )  # fmt: skip
-        g = release.guarantee
-        about = {
-            "guarantee": in_short(g),
-            "k": g.k if g.holds and g.unit != "trajectory" else None,
-            "protects": g.holds,
-            "inferred": truth.inferred,
-        }
-        write_text(file, json.dumps([{**about, **f.as_row()} for f in findings], indent=1))
-    return list(json.loads(file.read_text()))
+    return kept_rows(run, "adversaries", _attacked)
 
 
-def _file(run: Run) -> Path:
-    return run.folder / f"adversaries-{code_fingerprint('trajkit.study.adversaries', presenting=True)}.json"
+def _attacked(run: Run) -> list[dict[str, Any]]:
+    release, truth = run.release(None), _truth(run)
+    config = method_class(run.config.method).Config(**run.config.parameters)
+    findings = attack(truth, run.config.method, config.model_dump(), release, run.origin(), seed=run.config.seed)
+    g = release.guarantee
+    about = {
+        "guarantee": in_short(g),
+        "k": g.k if g.holds and g.unit != "trajectory" else None,
+        "protects": g.holds,
+        "inferred": truth.inferred,
+    }
+    return [{**about, **f.as_row()} for f in findings]
 
 
 _KNOWN: dict[str, Truth] = {}  # of the training set that was asked for last: a study's first runs share one

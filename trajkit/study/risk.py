@@ -6,9 +6,7 @@ attack achieves: no bound, and nothing that compares with an epsilon.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,12 +25,10 @@ from trajkit.attacks.roc import roc_of
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.seeds import rng
 from trajkit.study.cells import CONTRASTS, is_tiny, label, parsed
-from trajkit.study.identity import code_fingerprint
+from trajkit.study.kept_rows import keep_rows, kept_rows
 from trajkit.study.results import StudyResults
 from trajkit.study.run import Run
-from trajkit.study.side_by_side import side_by_side
 from trajkit.trajectories import Trajectories
-from trajkit.yamlio import write_text
 
 KNOWN, TARGETS = 4, 400
 # membership inference: people on a side, trips of each, places of a trip; share of others taken for members
@@ -66,7 +62,7 @@ def risk_table(study: StudyResults) -> pd.DataFrame:
     if not study.may_show_raw:
         return pd.DataFrame(columns=COLUMNS)
     runs = attackable(study)
-    side_by_side(risk_of, [run for run in runs.values() if not _file(run).is_file()])
+    keep_rows([*runs.values()], "risk", risk_of)
     rows = [{"cell": cell, "release": named(cell), **row} for cell, run in runs.items() for row in risk_of(run)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -109,14 +105,7 @@ def in_short(g: Guarantee) -> str:
 
 def risk_of(run: Run) -> list[dict[str, Any]]:
     """The rows of one run, computed once for this code and kept in its folder."""
-    file = _file(run)
-    if not file.is_file():
-        write_text(file, json.dumps(_attacked(run), indent=1))
-    return list(json.loads(file.read_text()))
-
-
-def _file(run: Run) -> Path:
-    return run.folder / f"risk-{code_fingerprint('trajkit.study.risk', presenting=True)}.json"
+    return kept_rows(run, "risk", _attacked)
 
 
 def _attacked(run: Run) -> list[dict[str, Any]]:

@@ -32,7 +32,7 @@ from trajkit.study.identity import code_fingerprint
 from trajkit.study.params import ROOT, RunConfig
 from trajkit.study.tables import drop_table
 from trajkit.trajectories import Trajectories
-from trajkit.yamlio import dump_yaml, load_yaml, write_text
+from trajkit.yamlio import dump_yaml, load_yaml, private_mark, write_text
 
 OUTPUTS = Path(os.environ.get("TRAJKIT_OUTPUTS") or ROOT / "outputs").resolve()
 SENTINEL = "run complete:"
@@ -72,16 +72,16 @@ def write_params(folder: Path, config: RunConfig) -> None:
 
 def mark_private(folder: Path) -> None:
     """Mark a folder made from private data, before anything is written into it."""
-    write_text(
-        folder / "PRIVATE",
+    private_mark(
+        folder,
         "made from a private data set: nothing here may leave but release.parquet, and that only if guarantee.json says that it "
-        "holds and that the noise came from os entropy (`noise: os`)\n",
+        "holds and that the noise came from os entropy (`noise: os`)",
     )
 
 
 def mark_figures_private(folder: Path) -> None:
     """Mark a study's folder whose figures were computed on a private data set."""
-    write_text(folder / "PRIVATE", "figures here were computed on private data and are not covered by any guarantee\n")
+    private_mark(folder, "figures here were computed on private data and are not covered by any guarantee")
 
 
 class Run:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from trajkit.errors import ParameterError
+from trajkit.study.kept_rows import FEW, side_by_side
 from trajkit.study.params import RunConfig
 from trajkit.study.run import Run
-from trajkit.study.side_by_side import FEW, side_by_side
 
 
 def note(run: Run) -> None:
