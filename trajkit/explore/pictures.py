@@ -7,6 +7,7 @@ import io
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 
 import pandas as pd
@@ -31,8 +32,9 @@ class Picture:
         if not self.alt.strip():
             raise ParameterError("a picture needs a description (alt): say what it shows")
 
+    @cached_property
     def png(self) -> bytes:
-        """PNG at `DPI`."""
+        """PNG at `DPI`, made once."""
         with DRAWING:
             buffer = io.BytesIO()
             FigureCanvasAgg(self.figure)
@@ -41,14 +43,14 @@ class Picture:
 
     def html(self) -> str:
         """An ``<img>`` with the picture inside."""
-        data = base64.b64encode(self.png()).decode()
+        data = base64.b64encode(self.png).decode()
         return f'<img alt="{escape(self.alt)}" src="data:image/png;base64,{data}" style="max-width: 100%">'
 
     def display(self) -> None:
         """Show as an output of the cell that runs; its description goes with it."""
         from IPython.display import display
 
-        bundle = {"image/png": base64.b64encode(self.png()).decode(), "text/plain": self.alt}
+        bundle = {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}
         display(bundle, metadata={"image/png": {"alt": self.alt}}, raw=True)
 
 
