@@ -126,7 +126,7 @@ class Views:
 
     def __init__(self, found: Records) -> None:
         self.found = found
-        for name in ("_labels", "_isolated", "_where", "_how"):
+        for name in ("_labels", "_isolated", "_trips", "_density", "_how"):
             setattr(self, name, lru_cache(KEPT)(getattr(self, name)))
 
     def __call__(self, *, hours: tuple[int, int], cell_m: int, minutes: str, points: int) -> list[View]:
@@ -137,27 +137,26 @@ class Views:
             ]
         people, fixes = len(np.unique(found.trajs.user[inside])), int(found.trajs.lengths[inside].sum())
         size = f"{inside.sum():,} of {len(inside):,} trajectories, of {people:,} people, {fixes:,} points."
-        return [
-            self._where(hours, cell_m),
-            self._alone(hours, cell_m, minutes, points),
-            self._how(hours),
-            sentence(size),
-        ]
+        alone = self._alone(hours, cell_m, minutes, points)
+        return [self._trips(hours), self._density(hours, cell_m), alone, self._how(hours), sentence(size)]
 
-    def _where(self, hours: tuple[int, int], cell_m: int) -> Picture:
-        found, inside = self.found, self.found.within(hours)
-        chosen = np.flatnonzero(inside)
+    def _trips(self, hours: tuple[int, int]) -> Picture:
+        found = self.found
+        chosen = np.flatnonzero(found.within(hours))
         shown = found.trajs.take(chosen[np.unique(np.linspace(0, len(chosen) - 1, SHOWN).astype(int))])
+        title = f"{len(shown)} of {len(chosen):,} trajectories{_clock(found, hours)}"
+        figure = records.trips_map(shown, bounds=found.bounds, streets=found.streets, title=title)
+        return Picture(figure, f"Map of {title}")
+
+    def _density(self, hours: tuple[int, int], cell_m: int) -> Picture:
+        found = self.found
         x0, y0, x1, y1 = found.bounds
         nx, ny = (max(1, round(side / cell_m)) for side in (x1 - x0, y1 - y0))
-        fixes = found.trajs.xy[np.repeat(inside, found.trajs.lengths)]
+        fixes = found.trajs.xy[np.repeat(found.within(hours), found.trajs.lengths)]
         counts = Grid(found.bounds, nx, ny).counts(fixes).reshape(ny, nx)
-        title = f"{len(shown)} of {len(chosen):,} trajectories{_clock(found, hours)}"
-        figure = records.trips_and_density(
-            shown, counts, bounds=found.bounds, streets=found.streets, title=title, cell=f"about {cell_m} m"
-        )
+        title = f"points per cell of about {cell_m} m{_clock(found, hours)}"
         used = f"{(counts > 0).mean():.0%} of {counts.size} cells hold any, the fullest {counts.max():,}"
-        return Picture(figure, f"Map of {title}; beside it the points per cell of about {cell_m} m: {used}")
+        return Picture(records.density_map(counts, bounds=found.bounds, title=title), f"Map of the {title}: {used}")
 
     def _how(self, hours: tuple[int, int]) -> Picture:
         found, inside = self.found, self.found.within(hours)
