@@ -28,10 +28,10 @@ def maps(panels: Mapping[str, Trajectories | None], *, n: int = 250, segments: n
 
     A panel whose set is None says that nothing may be shown. ``segments`` [s, 4] (metres) is a road network drawn beneath.
     """
-    fig, axes = _row(len(panels))
+    fig, axes = row_of_panels(len(panels))
     bounds = _bounds(panels)
     for ax, (title, trajs) in zip(axes, panels.items(), strict=True):
-        _frame(ax, title, bounds)
+        frame(ax, title, bounds)
         if trajs is None:
             ax.text(0.5, 0.5, NOT_SHOWN, transform=ax.transAxes, ha="center", va="center", color=FAINT)
             continue
@@ -50,11 +50,11 @@ def maps(panels: Mapping[str, Trajectories | None], *, n: int = 250, segments: n
 
 def densities(panels: Mapping[str, Trajectories | None], *, cells: int = 64) -> Figure:
     """Share of points per cell of a ``cells`` x ``cells`` grid over the public box, on one logarithmic colour scale."""
-    fig, axes = _row(len(panels))
+    fig, axes = row_of_panels(len(panels))
     bounds = _bounds(panels)
     image = None
     for ax, (title, trajs) in zip(axes, panels.items(), strict=True):
-        _frame(ax, title, bounds)
+        frame(ax, title, bounds)
         if trajs is None:
             ax.text(0.5, 0.5, NOT_SHOWN, transform=ax.transAxes, ha="center", va="center", color=FAINT)
             continue
@@ -180,7 +180,8 @@ def loss_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
     return finished(fig)
 
 
-def _row(k: int) -> tuple[Figure, list[Axes]]:
+def row_of_panels(k: int) -> tuple[Figure, list[Axes]]:
+    """A figure with ``k`` square panels, up to three in a row."""
     columns = min(k, 3)
     rows = -(-k // columns)
     fig, axes = plt.subplots(rows, columns, figsize=(4.3 * columns, 4.1 * rows), layout="constrained", squeeze=False)
@@ -194,7 +195,8 @@ def _bounds(panels: Mapping[str, Trajectories | None]) -> tuple[float, float, fl
     return box_xy(known[0].box, known[0].crs) if known else (0.0, 0.0, 1000.0, 1000.0)  # nothing may be shown
 
 
-def _frame(ax: Axes, title: str, bounds: tuple[float, float, float, float]) -> None:
+def frame(ax: Axes, title: str, bounds: tuple[float, float, float, float]) -> None:
+    """Make a panel a map of ``bounds`` (metres) with axes in kilometres."""
     x0, y0, x1, y1 = (b / 1000 for b in bounds)
     ax.set(xlim=(x0, x1), ylim=(y0, y1), aspect="equal")
     ax.set_title(title, fontsize=10)
