@@ -8,14 +8,15 @@ from functools import lru_cache
 from html import escape
 
 import numpy as np
-import pandas as pd
 
 from trajkit.datasets.cache import cache_root
 from trajkit.explore.pictures import Picture, Text, View, sentence
 from trajkit.explore.releases import Entry, judged
 from trajkit.explore.street_use import BUSY, FACTOR, StreetUse, street_loss, street_use
 from trajkit.geo import box_xy
+from trajkit.metrics import METRICS
 from trajkit.privacy.guarantee import Guarantee
+from trajkit.release import Release
 from trajkit.roads import RoadNetwork
 from trajkit.study.params import RunConfig
 from trajkit.study.rescaling import FLOOR
@@ -28,6 +29,9 @@ SHOWN = 250  # trajectories on a map
 EXAMPLES = 4
 KEPT = 256  # releases whose pictures are kept
 NOT_SHOWN = "The data set is private, so its real trips, and what is computed from them street by street, are not shown: set allow_raw = True to see them."
+
+
+Errors = tuple[tuple[str, float | None], ...]  # of each metric: its name, and the rescaled error, None without a scale
 
 
 class ReleaseViews:
@@ -53,6 +57,12 @@ class ReleaseViews:
         if stage.roads is not None:
             use_of(entry, stage.roads)
 
+    def sets(self, entry: Entry) -> tuple[dict[str, Trajectories | Release | None], RoadNetwork | None]:
+        """What a map shows side by side, real (None where it may not be shown) and released, and the streets beneath."""
+        stage = self._stage(_place(entry))
+        raw = self.allow_raw or not stage.private
+        return {"real (test)": stage.real if raw else None, _title(entry): entry.release()}, stage.roads
+
     def _floor(self, entry: Entry) -> Entry | None:
         """The made release of real trips that this one compares with."""
         for e in self.entries:
@@ -60,16 +70,17 @@ class ReleaseViews:
                 return e
         return None
 
-    def _judged(self, entry: Entry) -> tuple[tuple[str, str, float], ...]:
+    def _judged(self, entry: Entry) -> Errors:
         alike = [e for e in self.entries if e.data == entry.data and e.config.fold == entry.config.fold]
         table = judged(alike if entry in alike else [*alike, entry])
         rows = table[table["run_id"] == entry.run_id]
-        return tuple(zip(rows["metric"], rows["level"], rows["rescaled"].fillna(-1.0), strict=True))
+        return tuple(
+            (m, None if np.isnan(v) else float(v)) for m, v in zip(rows["metric"], rows["rescaled"], strict=True)
+        )
 
-    def _draw(
-        self, entry: Entry, raw: bool, floor: Entry | None, errors: tuple[tuple[str, str, float], ...]
-    ) -> list[View]:
-        stage, released, guarantee = self._stage(_place(entry)), entry.released(), entry.guarantee()
+    def _draw(self, entry: Entry, raw: bool, floor: Entry | None, errors: Errors) -> list[View]:
+        stage, release = self._stage(_place(entry)), entry.release()
+        released, guarantee = release.trajectories, release.guarantee
         views: list[View] = []
         if raw and stage.roads is not None:
             views += _streets(stage, entry, floor)
@@ -121,7 +132,7 @@ def use_of(entry: Entry, roads: RoadNetwork) -> StreetUse:
     if file.is_file():
         saved = np.load(file)
         return StreetUse(saved["share"], float(saved["off_roads"]))
-    use = street_use(entry.released(), roads)
+    use = street_use(entry.release().trajectories, roads)
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part.npz")
     np.savez_compressed(part, share=use.share, off_roads=use.off_roads)
@@ -144,16 +155,16 @@ def _streets(stage: _Stage, entry: Entry, floor: Entry | None) -> list[View]:
         f"do so less than a {'quarter' if FACTOR == 4 else f'{FACTOR:g}th'} as often. {use.off_roads:.0%} of the released way is near no street."
     )
     kinds = {"kept": loss.kept, "lost": loss.lost, "added": loss.added}
-    picture = Picture(street_map(stage.streets, kinds, bounds=stage.bounds, title=said), f"Road map. {explained}")
+    picture = Picture(street_map(stage.streets, kinds, title=said), f"Road map. {explained}")
     return [sentence(explained), picture]
 
 
-def _bars(errors: tuple[tuple[str, str, float], ...], title: str) -> Picture:
-    table = pd.DataFrame(errors, columns=["metric", "level", "rescaled"]).replace({"rescaled": {-1.0: np.nan}})
-    known = "; ".join(f"{m} {v:.2f}" for m, _, v in errors if v >= 0) or "no scale: floor and ceiling are not made yet"
+def _bars(errors: Errors, title: str) -> Picture:
+    named = {f"{METRICS[metric].title} ({metric})": value for metric, value in errors}
+    known = "; ".join(f"{name} {value:.2f}" for name, value in named.items() if value is not None)
     return Picture(
-        records.metric_bars(table, title=f"{title}: rescaled errors"),
-        f"Rescaled error of each metric, 0 is real data, 1 is no information: {known}",
+        records.metric_bars(named, title=f"{title}: rescaled errors"),
+        f"Rescaled error of each metric, 0 is real data, 1 is no information: {known or 'floor and ceiling are not made yet'}",
     )
 
 

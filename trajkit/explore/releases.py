@@ -16,14 +16,13 @@ import pandas as pd
 
 from trajkit import datasets
 from trajkit.datasets.cache import cache_root
-from trajkit.privacy.guarantee import Guarantee
+from trajkit.release import Release
 from trajkit.study.cells import BASELINES, label, parsed
 from trajkit.study.identity import run_id
 from trajkit.study.params import RunConfig, plan_runs, read_question, select_profile
 from trajkit.study.rescaling import rescaled
 from trajkit.study.run import OUTPUTS, Run, mark_private, write_params
 from trajkit.study.workflow import Marks, run_folder
-from trajkit.trajectories import Trajectories
 
 QUESTION = "rq7"  # its cells hold the settings of every method at each epsilon
 FAST = ("prefix_tree", "privtrace", "adatrace", "flat", "road_counts")  # seconds each
@@ -63,13 +62,9 @@ class Entry:
         """The run, to look into."""
         return Run(self.folder, self.config)
 
-    def released(self) -> Trajectories:
-        """The released trajectories."""
-        return Trajectories.from_parquet(self.folder / "release.parquet")
-
-    def guarantee(self) -> Guarantee:
-        """The guarantee that they come with."""
-        return Guarantee.read(self.folder / "guarantee.json")
+    def release(self) -> Release:
+        """The released trajectories with their guarantee."""
+        return self.run.release(None)
 
 
 def make(entry: Entry) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from trajkit.errors import ParameterError
+from trajkit.explore.moving_map import MovingMap
 from trajkit.explore.panel import Panel
 from trajkit.explore.pictures import DRAWING, View, sentence
 from trajkit.explore.release_views import ReleaseViews
@@ -37,7 +38,11 @@ class RunsPanel(Panel):
         for level in LEVELS:  # before the panel listens, so that what it draws is a choice that exists
             controls[level].observe(self._narrow, names="value")
         self.work = Work(self._steps, label="Make all releases")
-        super().__init__(controls, self._views, interactive=interactive, before=(self.work.box(),))
+        self.map = MovingMap()
+        super().__init__(
+            controls, self._views, interactive=interactive,
+            before=(self.work.box(),), also=(self.map.box,), after=self._move,
+        )  # fmt: skip
 
     @property
     def entry(self) -> Entry:
@@ -71,6 +76,11 @@ class RunsPanel(Panel):
                 )
             ]
         return self.release_views.of(entry)
+
+    def _move(self, **_chosen: str) -> None:
+        if self.entry.made:
+            sets, roads = self.release_views.sets(self.entry)
+            self.map.show(sets, roads=roads, split=True, allow_raw=self.release_views.allow_raw)
 
     def _offers(self, level: str, chosen: dict[str, str]) -> list[str]:
         """What can be chosen at ``level``, given the choices above it; epsilons rise."""
