@@ -39,7 +39,7 @@ def density_map(counts: np.ndarray, *, bounds: Bounds, title: str) -> Figure:
     )  # fmt: skip
     framed(ax, bounds)
     ax.set_title(title, fontsize=10)
-    bar = fig.colorbar(image, cax=fig.add_axes((0.88, 0.06, 0.025, 0.8)))
+    bar = fig.colorbar(image, cax=fig.add_axes((0.88, 0.06, 0.025, 0.8)), format="{x:,.0f}")  # powers take long to set
     bar.minorticks_off()
     bar.ax.tick_params(labelsize=9)
     return fig
@@ -63,9 +63,11 @@ def lengths_and_hours(km: np.ndarray, inside: np.ndarray, hours: np.ndarray | No
         left.stairs(np.histogram(values, edges)[0], edges, fill=True, color=colour, label=label)
     left.set(xlabel="length (km), the longest hundredth left out", ylabel="trajectories")
     left.legend(frameon=False, fontsize=9)
+    left.locator_params(nbins=5)  # each tick costs a millisecond
     if hours is None:
         right.text(0.5, 0.5, "the set has no times", ha="center", va="center", color=INK, transform=right.transAxes)
         return fig
+    right.locator_params(axis="y", nbins=5)
     within = np.where((np.arange(24) >= window[0]) & (np.arange(24) < window[1]), hours, 0)
     for values, colour in ((hours, FAINT), (within, BLUE)):
         right.stairs(values, np.arange(25), fill=True, color=colour)
