@@ -90,12 +90,26 @@ def unexpected(folder: Path) -> list[str]:
     return found
 
 
+# nbconvert's own template knows no descriptions of pictures
+DESCRIBED = """{%- extends "index.html.j2" -%}
+{%- block data_png scoped -%}
+<div class="jp-RenderedImage jp-OutputArea-output {{ extra_class }}">
+<img alt="{{ output | get_metadata("alt", "image/png") | escape_html }}" src="data:image/png;base64,{{ output.data["image/png"] | escape_html }}">
+</div>
+{%- endblock data_png -%}
+"""
+
+
 def to_html(notebook: Path) -> str:
-    """Render an executed notebook as one page that needs no network: no input cells, images inside, no outside scripts."""
+    """Render an executed notebook as one page that needs no network: no input cells, described images inside, no outside scripts."""
     from nbconvert import HTMLExporter
 
     exporter = HTMLExporter(
-        exclude_input=True, exclude_output_prompt=True, exclude_input_prompt=True, embed_images=True
+        exclude_input=True,
+        exclude_output_prompt=True,
+        exclude_input_prompt=True,
+        embed_images=True,
+        raw_template=DESCRIBED,
     )
     exporter.mathjax_url = exporter.require_js_url = exporter.jquery_url = exporter.mermaid_js_url = ""
     body, _ = exporter.from_filename(str(notebook))
