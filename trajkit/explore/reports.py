@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from html import escape
 from pathlib import Path
 from urllib.parse import quote
@@ -26,6 +27,7 @@ def reports(newest: int) -> HTML:
 def _link(file: Path) -> str:
     plan = json.loads((file.parent / "plan.json").read_text())
     name = escape(f"{plan['question']}: {plan['title']} ({plan['profile']}, {plan['dataset']})")
-    if not file.is_relative_to(ROOT):
+    by_voila = os.environ.get("SERVER_SOFTWARE", "").startswith("voila/")  # it serves notebooks only
+    if by_voila or not file.is_relative_to(ROOT):
         return f"{name}: <code>{escape(str(file))}</code>"
     return f'<a href="../{quote(str(file.relative_to(ROOT)))}">{name}</a>'

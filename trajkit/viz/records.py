@@ -31,7 +31,7 @@ def trips_map(shown: Trajectories, *, bounds: Bounds, streets: np.ndarray | None
 def density_map(counts: np.ndarray, *, bounds: Bounds, title: str) -> Figure:
     """Points per cell ``counts`` [ny, nx] of a grid over ``bounds``, on a logarithmic scale; empty cells stay white."""
     fig = Figure(figsize=(5.3, 4.6))
-    ax = fig.add_axes((0.01, 0.01, 0.85, 0.92))
+    ax = fig.add_axes((0.01, 0.01, 0.80, 0.92))
     x0, y0, x1, y1 = (b / 1000 for b in bounds)
     image = ax.imshow(
         np.where(counts > 0, counts, np.nan), origin="lower", extent=(x0, x1, y0, y1), cmap=DENSITY,
@@ -39,7 +39,7 @@ def density_map(counts: np.ndarray, *, bounds: Bounds, title: str) -> Figure:
     )  # fmt: skip
     framed(ax, bounds)
     ax.set_title(title, fontsize=10)
-    bar = fig.colorbar(image, cax=fig.add_axes((0.88, 0.06, 0.025, 0.8)), format="{x:,.0f}")  # powers take long to set
+    bar = fig.colorbar(image, cax=fig.add_axes((0.83, 0.06, 0.025, 0.8)), format="{x:,.0f}")  # powers take long to set
     bar.minorticks_off()
     bar.ax.tick_params(labelsize=9)
     return fig
