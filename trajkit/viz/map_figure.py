@@ -39,11 +39,12 @@ def twin(sets: Sequence[MapSet], beneath: Lines, box: Box, notes: Sequence[str],
             continue
         xy = geo.project(s.trajs.lonlat, crs) / 1000
         if set(layers) == {"hexagons"}:
+            x0, y0, x1, y1 = (b / 1000 for b in bounds)
             shades = LinearSegmentedColormap.from_list(s.name, ["#ffffff", s.colour])
             ax.hexbin(
                 *xy.T,
                 gridsize=HEXAGONS,
-                extent=np.array(bounds)[[0, 2, 1, 3]] / 1000,
+                extent=(x0, x1, y0, y1),
                 cmap=shades,
                 bins="log",
                 mincnt=1,
