@@ -87,6 +87,7 @@ def execute(template: Path, target: Path, parameters: dict[str, Any], sentinel: 
 
     environment = dict(os.environ)
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    os.environ["TRAJKIT_LIVE"] = "0"  # nobody sits in front of it: panels show figures
     # figures go into the notebook, whatever the shell says
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     try:
