@@ -36,13 +36,15 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from trajkit.errors import MissingDataError, ParameterError
+from trajkit.explore.live import is_live
+from trajkit.explore.pictures import Picture, sentence
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
 from trajkit.trajectories import Trajectories
 from trajkit.viz.kepler_bundle import bundle
 from trajkit.viz.kepler_state import config, set_id
 from trajkit.viz.map_clock import clock_of
-from trajkit.viz.map_figure import picture, save_twin, twin
+from trajkit.viz.map_figure import save_twin, twin
 from trajkit.viz.map_html import page
 from trajkit.viz.map_lines import Lines, beneath
 from trajkit.viz.map_sets import chosen_sets, view_box
@@ -161,7 +163,7 @@ class TripMap:
         title = " | ".join(s.name for s in self._sets)
         return page(
             self.state, self.lines, bundle(bool(self.settings.basemap)),
-            twin=picture(self.figure(), self.alt), title=title, online=bool(self.settings.basemap),
+            twin=self.picture().html(), title=title, online=bool(self.settings.basemap),
         )  # fmt: skip
 
     def save(self, path: str | Path) -> list[Path]:
@@ -173,20 +175,20 @@ class TripMap:
         write_text(path, self.html())
         return [path, *save_twin(self.figure(), path, self.alt)]
 
-    def show(self) -> None:
-        """Show the map and its static twin in a notebook; the twin alone where no browser is, or where no map can be made, and then say why."""
-        from IPython import get_ipython
-        from IPython.display import HTML, display
+    def picture(self) -> Picture:
+        """The static twin with its alternative text, to show in a notebook or a panel."""
+        return Picture(self.figure(), self.alt)
 
-        why = ""
-        if getattr(get_ipython(), "kernel", None) is None:
-            why = "Static figure: the interactive map needs a notebook."
-        else:
+    def show(self) -> None:
+        """Show the map and its static twin in a notebook; the twin alone where nobody looks, or where no map can be made, and then say why."""
+        from IPython.display import display
+
+        if is_live():
             try:
                 display(self.widget())
             except MissingDataError as error:
-                why = f"Static figure: the interactive map is not possible here ({error})."
-        display(HTML(picture(self.figure(), self.alt, why)))
+                sentence(f"Only a static figure: the interactive map is not possible here ({error}).").display()
+        self.picture().display()
 
     @cached_property
     def _parts(self) -> list[Lines]:
