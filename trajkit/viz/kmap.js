@@ -60,18 +60,18 @@ function pointTable({ places }) {
   return { columns: ["lat", "lon"], data: rows };
 }
 
-function keplerData(model) {
+function keplerSets(model) {
   const state = JSON.parse(model.get("state"));
   const wanted = new Set(state.config.config.visState.layers.map((l) => l.config.dataId));
-  const data = {};
+  const sets = {};
   for (const part of unpacked(state, bytes(model.get("lines")))) {
     if (!part.lengths.length) continue; // kepler.gl refuses a set without rows
     const { id } = part;
-    if (wanted.has(id)) data[id] = { id, format: "geojson", data: part.seconds ? lineFeatures(part) : oneFeature(part) };
+    if (wanted.has(id)) sets[id] = { id, format: "geojson", data: part.seconds ? lineFeatures(part) : oneFeature(part) };
     const points = `${id} points`;
-    if (wanted.has(points)) data[points] = { id: points, format: "df", data: pointTable(part) };
+    if (wanted.has(points)) sets[points] = { id: points, format: "df", data: pointTable(part) };
   }
-  return data;
+  return sets;
 }
 
 // what kepler.gl's own widget asks of its model
@@ -82,7 +82,7 @@ function keplerModel(model, view) {
     const state = JSON.parse(model.get("state"));
     const mapState = { ...state.config.config.mapState, ...view };
     const config = { ...state.config, config: { ...state.config.config, mapState } };
-    Object.assign(values, { config, data: keplerData(model), height: state.height });
+    Object.assign(values, { config, data: keplerSets(model), height: state.height });
   };
   load();
   return {
@@ -152,7 +152,7 @@ async function render({ model, el }) {
   let stop = null;
   let inner = null;
   let drawnShape = "";
-  const show = async () => {
+  const draw = async () => {
     const state = JSON.parse(model.get("state"));
     drawLegend(legend, state);
     place.setAttribute("aria-label", state.alt);
@@ -163,16 +163,14 @@ async function render({ model, el }) {
     }
     drawnShape = shape(model);
     if (stop) stop();
+    stop = null;
     place.replaceChildren(element("div", ""));
-    try {
-      checkBrowser();
-      const kepler = await startKepler(model);
-      inner = keplerModel(model, viewOf(inner, model));
-      stop = kepler.render({ model: inner, el: place.firstChild });
-    } catch (error) {
-      sayWhy(place, error);
-    }
+    checkBrowser();
+    const kepler = await startKepler(model);
+    inner = keplerModel(model, viewOf(inner, model));
+    stop = kepler.render({ model: inner, el: place.firstChild });
   };
+  const show = () => draw().catch((error) => sayWhy(place, error));
   let last = show();
   const next = () => (last = last.then(show)); // one after the other, also while kepler.gl is starting
   model.on("change:state", next);

@@ -10,6 +10,7 @@ import numpy as np
 from trajkit import seeds
 from trajkit.errors import ParameterError, PrivacyAccountingError
 from trajkit.geo import Box
+from trajkit.privacy.guarantee import RNG_SEEDED
 from trajkit.release import Release
 from trajkit.trajectories import Trajectories
 from trajkit.viz.colours import LINES
@@ -53,8 +54,11 @@ def chosen_sets(
 def _may_be_shown(name: str, given: Trajectories | Release, allow_raw: bool) -> list[str]:
     """Notes on a set that may be shown. A release counts by its guarantee; all else that is private counts as raw, also what an attack rebuilt."""
     trajs = given.trajectories if isinstance(given, Release) else given
-    if trajs.meta.visibility == "public" or (isinstance(given, Release) and given.guarantee.holds):
+    if trajs.meta.visibility == "public":
         return []
+    if isinstance(given, Release) and given.guarantee.holds:
+        repeatable = given.guarantee.rng == RNG_SEEDED
+        return [f"{name}: its noise can be repeated, so this map is to look at, not to pass on"] if repeatable else []
     if allow_raw:
         return [f"{name} shows private data that no guarantee covers: do not pass this map on"]
     if isinstance(given, Release):
