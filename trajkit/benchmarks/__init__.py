@@ -22,6 +22,7 @@ PARTS: tuple[str, ...] = (
     "trajkit.benchmarks.uniqueness:rows",
     "trajkit.benchmarks.anonymity:rows",
     "trajkit.benchmarks.explore:rows",
+    "trajkit.benchmarks.maps:rows",
 )
 
 

@@ -14,6 +14,8 @@ EDITS = (
     # a change of data keeps the view; the side panel, which asks hosts for pictures of basemaps, stays away
     ("centerMap:!0,readOnly:!1,keepExistingConfig:!0", "centerMap:!1,readOnly:!0,keepExistingConfig:!0"),
     ("readOnly:!1}", "readOnly:!0}"),
+    # lines are read again when their set changes
+    ("else if(this.dataToFeature.length===0||this.config.columnMode===", "else if(!0||this.config.columnMode==="),
     # a slow machine gets a minute to start, not 5 s
     ('console.warn("[keplergl-widget] Timeout waiting for instance registration"),t()},5e3)', "t()},6e4)"),
 )

@@ -94,9 +94,9 @@ def _layer(s: MapSet, i: int, kind: str, clock: Clock, moving: bool) -> dict[str
     if kind == "trips":
         look = {"opacity": 0.9, "thickness": 1, "trailLength": clock.trail_s, "fadeTrail": True}
         return _described(f"{kind} {i + 1}", "trip", set_id(i), s.name, colour, look)
-    fainter = 3 if moving else 1
-    opacity = min(0.6, max(0.1, INK / max(1, len(s.trajs)))) / fainter
-    return _described(f"{kind} {i + 1}", "geojson", set_id(i), s.name, colour, _stroke(colour, opacity, 0.6))
+    opacity = min(0.6, max(0.1, INK / max(1, len(s.trajs))))
+    pale = rgb(shades(colour)[1]) if moving else colour  # so that what moves stands out
+    return _described(f"{kind} {i + 1}", "geojson", set_id(i), s.name, pale, _stroke(pale, opacity, 0.5))
 
 
 def shades(colour: Sequence[int]) -> list[str]:

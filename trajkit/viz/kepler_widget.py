@@ -12,6 +12,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from trajkit.viz.kepler_bundle import bundle
 from trajkit.viz.maps import MapSettings, Sets, TripMap
 
 
@@ -34,7 +35,9 @@ class KMap(anywidget.AnyWidget):
         return new.notes
 
     def show(self, other: TripMap) -> None:
-        """Show another map in the place of this one, in one message."""
+        """Show another map, with its settings, in the place of this one, in one message."""
+        self._settings = other.settings
         with self.hold_sync():
+            self.kepler = bundle(other.online)
             self.lines = other.lines
             self.state = other.state

@@ -60,27 +60,29 @@ function pointTable({ places }) {
   return { columns: ["lat", "lon"], data: rows };
 }
 
-function keplerData(model) {
+function keplerSets(model) {
   const state = JSON.parse(model.get("state"));
   const wanted = new Set(state.config.config.visState.layers.map((l) => l.config.dataId));
-  const data = {};
+  const sets = {};
   for (const part of unpacked(state, bytes(model.get("lines")))) {
     if (!part.lengths.length) continue; // kepler.gl refuses a set without rows
     const { id } = part;
-    if (wanted.has(id)) data[id] = { id, format: "geojson", data: part.seconds ? lineFeatures(part) : oneFeature(part) };
+    if (wanted.has(id)) sets[id] = { id, format: "geojson", data: part.seconds ? lineFeatures(part) : oneFeature(part) };
     const points = `${id} points`;
-    if (wanted.has(points)) data[points] = { id: points, format: "df", data: pointTable(part) };
+    if (wanted.has(points)) sets[points] = { id: points, format: "df", data: pointTable(part) };
   }
-  return data;
+  return sets;
 }
 
 // what kepler.gl's own widget asks of its model
-function keplerModel(model) {
+function keplerModel(model, view) {
   const listeners = {};
   const values = { mapbox_token: "", theme: "light", app_name: "trajkit map" };
   const load = () => {
     const state = JSON.parse(model.get("state"));
-    Object.assign(values, { config: state.config, data: keplerData(model), height: state.height });
+    const mapState = { ...state.config.config.mapState, ...view };
+    const config = { ...state.config, config: { ...state.config.config, mapState } };
+    Object.assign(values, { config, data: keplerSets(model), height: state.height });
   };
   load();
   return {
@@ -124,10 +126,20 @@ function checkBrowser() {
   if (!document.createElement("canvas").getContext("webgl2")) throw new Error("this browser has no WebGL 2");
 }
 
+// two maps of one shape differ in their data alone, which kepler.gl can replace in place
 function shape(model) {
   const { lines, online, height, config } = JSON.parse(model.get("state"));
   const { layers, splitMaps } = config.config.visState;
-  return JSON.stringify([lines.map((l) => [l.id, l.lines > 0]), online, height, layers.map((l) => l.id), splitMaps]);
+  const looks = layers.map((l) => [l.id, l.config.color, l.config.visConfig]);
+  return JSON.stringify([lines.map((l) => [l.id, l.lines > 0]), online, height, looks, splitMaps]);
+}
+
+// where the reader has moved the map to
+function viewOf(inner, model) {
+  const seen = inner?.get("seen")?.config.mapState;
+  const { isSplit } = JSON.parse(model.get("state")).config.config.mapState;
+  if (!seen || seen.isSplit !== isSplit) return {};
+  return { latitude: seen.latitude, longitude: seen.longitude, zoom: seen.zoom };
 }
 
 async function render({ model, el }) {
@@ -140,32 +152,31 @@ async function render({ model, el }) {
   let stop = null;
   let inner = null;
   let drawnShape = "";
-  const show = async () => {
+  const draw = async () => {
     const state = JSON.parse(model.get("state"));
     drawLegend(legend, state);
     place.setAttribute("aria-label", state.alt);
     if (inner && drawnShape === shape(model)) {
       inner.load();
       inner.fire("data");
-      inner.fire("config");
       return;
     }
     drawnShape = shape(model);
     if (stop) stop();
+    stop = null;
     place.replaceChildren(element("div", ""));
-    try {
-      checkBrowser();
-      const kepler = await startKepler(model);
-      inner = keplerModel(model);
-      stop = kepler.render({ model: inner, el: place.firstChild });
-    } catch (error) {
-      sayWhy(place, error);
-    }
+    checkBrowser();
+    const kepler = await startKepler(model);
+    inner = keplerModel(model, viewOf(inner, model));
+    stop = kepler.render({ model: inner, el: place.firstChild });
   };
-  model.on("change:state", show);
-  await show();
+  const show = () => draw().catch((error) => sayWhy(place, error));
+  let last = show();
+  const next = () => (last = last.then(show)); // one after the other, also while kepler.gl is starting
+  model.on("change:state", next);
+  await last;
   return () => {
-    model.off("change:state", show);
+    model.off("change:state", next);
     if (stop) stop();
   };
 }

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import html
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,12 +12,12 @@ from matplotlib.figure import Figure
 
 from trajkit import geo
 from trajkit.geo import Box, box_xy
+from trajkit.viz.colours import ROAD
 from trajkit.viz.map_lines import Lines
 from trajkit.viz.map_sets import MapSet
 from trajkit.viz.plots import frame, row_of_panels
 
 DPI = 150
-STREET_GREY = "#b0b0b0"
 HEXAGONS = 40  # across a panel
 
 
@@ -34,16 +31,17 @@ def twin(sets: Sequence[MapSet], beneath: Lines, box: Box, notes: Sequence[str],
         frame(ax, s.name, bounds)
         ax.title.set_color(s.colour)
         ax.title.set_fontweight("bold")
-        ax.add_collection(LineCollection(grey, colors=STREET_GREY, linewidths=0.3, zorder=0, rasterized=True))
+        ax.add_collection(LineCollection(grey, colors=ROAD, linewidths=0.3, zorder=0, rasterized=True))
         if not len(s.trajs):
             continue
         xy = geo.project(s.trajs.lonlat, crs) / 1000
         if set(layers) == {"hexagons"}:
+            x0, y0, x1, y1 = (b / 1000 for b in bounds)
             shades = LinearSegmentedColormap.from_list(s.name, ["#ffffff", s.colour])
             ax.hexbin(
                 *xy.T,
                 gridsize=HEXAGONS,
-                extent=np.array(bounds)[[0, 2, 1, 3]] / 1000,
+                extent=(x0, x1, y0, y1),
                 cmap=shades,
                 bins="log",
                 mincnt=1,
@@ -57,23 +55,9 @@ def twin(sets: Sequence[MapSet], beneath: Lines, box: Box, notes: Sequence[str],
     return fig
 
 
-def png(fig: Figure, alt: str) -> bytes:
-    """The figure as PNG, the alternative text in its metadata."""
-    out = io.BytesIO()
-    fig.savefig(out, format="png", dpi=DPI, metadata={"Description": alt})
-    return out.getvalue()
-
-
 def save_twin(fig: Figure, path: Path, alt: str) -> list[Path]:
     """Write the figure beside ``path`` as PNG and SVG (its lines as a picture in it, they are many), each with the alternative text, and return their paths."""
     files = [path.with_suffix(".png"), path.with_suffix(".svg")]
-    files[0].write_bytes(png(fig, alt))
+    fig.savefig(files[0], dpi=DPI, metadata={"Description": alt})
     fig.savefig(files[1], format="svg", dpi=DPI, metadata={"Title": "map", "Description": alt, "Date": None})
     return files
-
-
-def picture(fig: Figure, alt: str, caption: str = "") -> str:
-    """The figure as an HTML element with its alternative text."""
-    data = base64.b64encode(png(fig, alt)).decode()
-    said = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
-    return f'<figure style="margin:0"><img alt="{html.escape(alt)}" style="max-width:100%" src="data:image/png;base64,{data}">{said}</figure>'

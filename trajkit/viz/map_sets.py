@@ -10,11 +10,11 @@ import numpy as np
 from trajkit import seeds
 from trajkit.errors import ParameterError, PrivacyAccountingError
 from trajkit.geo import Box
+from trajkit.privacy.guarantee import RNG_SEEDED
 from trajkit.release import Release
 from trajkit.trajectories import Trajectories
+from trajkit.viz.colours import LINES
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's colours that stand out from white and from each other for every common form of colour vision."""
 LINE_POINTS = 2  # fewest points of a line
 
 
@@ -37,12 +37,12 @@ def chosen_sets(
     """
     there = {name: s for name, s in sets.items() if s is not None}
     notes = [f"{name} is not shown: private data" for name, s in sets.items() if s is None]
-    if not there or len(there) > len(PALETTE):
-        raise ParameterError(f"a map shows 1 to {len(PALETTE)} sets, got {len(there)}: draw several maps")
+    if not there or len(there) > len(LINES):
+        raise ParameterError(f"a map shows 1 to {len(LINES)} sets, got {len(there)}: draw several maps")
     if rows < 1:
         raise ParameterError(f"rows is the most trajectories shown of each set, at least 1, got {rows}")
     chosen = []
-    for (name, given), colour in zip(there.items(), PALETTE, strict=False):
+    for (name, given), colour in zip(there.items(), LINES, strict=False):
         notes += _may_be_shown(name, given, allow_raw)
         trajs = given.trajectories if isinstance(given, Release) else given
         drawn, said = _sample(name, trajs, rows, seed)
@@ -54,8 +54,11 @@ def chosen_sets(
 def _may_be_shown(name: str, given: Trajectories | Release, allow_raw: bool) -> list[str]:
     """Notes on a set that may be shown. A release counts by its guarantee; all else that is private counts as raw, also what an attack rebuilt."""
     trajs = given.trajectories if isinstance(given, Release) else given
-    if trajs.meta.visibility == "public" or (isinstance(given, Release) and given.guarantee.holds):
+    if trajs.meta.visibility == "public":
         return []
+    if isinstance(given, Release) and given.guarantee.holds:
+        repeatable = given.guarantee.rng == RNG_SEEDED
+        return [f"{name}: its noise can be repeated, so this map is to look at, not to pass on"] if repeatable else []
     if allow_raw:
         return [f"{name} shows private data that no guarantee covers: do not pass this map on"]
     if isinstance(given, Release):

@@ -17,7 +17,7 @@ and take 15 s a point. ``clock`` is "day", "own" (times as they are) or "made".
 
 Private data. A set is shown where its data are public (simulated data, or declared so) or where it is a `Release` whose guarantee holds.
 Everything else of a private data set is raw and needs ``allow_raw=True``: bare trajectories, releases without a guarantee, and what an attack
-has rebuilt. Neither the widget nor the page knows trajectory ids or user ids, and places are rounded to 0.1 m.
+has rebuilt. Of a run, pass `Run.release`'s answer, not its trajectories. Neither the widget nor the page knows trajectory ids or user ids, and places are rounded to 0.1 m.
 
 Network. Nothing outside is asked, neither by the widget nor by the page, whose own policy forbids it. ``basemap="online"`` alone loads streets
 from basemaps.cartocdn.com.
@@ -36,6 +36,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from trajkit.errors import MissingDataError, ParameterError
+from trajkit.explore.live import is_live
+from trajkit.explore.pictures import Picture, sentence
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
 from trajkit.trajectories import Trajectories
@@ -43,7 +45,7 @@ from trajkit.viz.figures import finished
 from trajkit.viz.kepler_bundle import bundle
 from trajkit.viz.kepler_state import config, set_id
 from trajkit.viz.map_clock import clock_of
-from trajkit.viz.map_figure import picture, save_twin, twin
+from trajkit.viz.map_figure import save_twin, twin
 from trajkit.viz.map_html import page
 from trajkit.viz.map_lines import Lines, beneath
 from trajkit.viz.map_sets import chosen_sets, view_box
@@ -104,13 +106,18 @@ class TripMap:
         self._clock = clock_of(self._sets, settings.clock)
         self._beneath, said = beneath(settings.roads, self._box, self._sets[0].trajs.meta.crs)
         moving = self._clock.notes if "trips" in settings.layers else ()
-        online = ("the basemap is loaded from basemaps.cartocdn.com",) if settings.basemap else ()
+        online = ("the basemap is loaded from basemaps.cartocdn.com",) if self.online else ()
         self.notes: list[str] = [*notes, *moving, said, *online]
         self._config = config(
             self._sets, self._clock, self._box,
-            layers=settings.layers, split=settings.split, online=bool(settings.basemap), height=settings.height,
+            layers=settings.layers, split=settings.split, online=self.online, height=settings.height,
         )  # fmt: skip
         self._widget: Any = None
+
+    @property
+    def online(self) -> bool:
+        """Whether the map asks an outside host for its basemap."""
+        return self.settings.basemap is not None
 
     @property
     def alt(self) -> str:
@@ -138,7 +145,7 @@ class TripMap:
                 ],
                 "notes": self.notes,
                 "alt": self.alt,
-                "online": bool(self.settings.basemap),
+                "online": self.online,
                 "height": self.settings.height,
             }
         )
@@ -148,7 +155,7 @@ class TripMap:
         if self._widget is None:
             from trajkit.viz.kepler_widget import KMap
 
-            kepler = bundle(bool(self.settings.basemap))
+            kepler = bundle(self.online)
             self._widget = KMap(state=self.state, lines=self.lines, kepler=kepler, settings=self.settings)
         return self._widget
 
@@ -160,8 +167,8 @@ class TripMap:
         """The map as one HTML page that opens without a network. Raises MissingDataError without keplergl."""
         title = " | ".join(s.name for s in self._sets)
         return page(
-            self.state, self.lines, bundle(bool(self.settings.basemap)),
-            twin=picture(self.figure(), self.alt), title=title, online=bool(self.settings.basemap),
+            self.state, self.lines, bundle(self.online),
+            twin=self.picture().html(), title=title, online=self.online,
         )  # fmt: skip
 
     def save(self, path: str | Path) -> list[Path]:
@@ -173,20 +180,20 @@ class TripMap:
         write_text(path, self.html())
         return [path, *save_twin(self.figure(), path, self.alt)]
 
-    def show(self) -> None:
-        """Show the map and its static twin in a notebook; the twin alone where no browser is, or where no map can be made, and then say why."""
-        from IPython import get_ipython
-        from IPython.display import HTML, display
+    def picture(self) -> Picture:
+        """The static twin with its alternative text, to show in a notebook or a panel."""
+        return Picture(self.figure(), self.alt)
 
-        why = ""
-        if getattr(get_ipython(), "kernel", None) is None:
-            why = "Static figure: the interactive map needs a notebook."
-        else:
+    def show(self) -> None:
+        """Show the map and its static twin in a notebook; the twin alone where nobody looks, or where no map can be made, and then say why."""
+        from IPython.display import display
+
+        if is_live():
             try:
                 display(self.widget())
             except MissingDataError as error:
-                why = f"Static figure: the interactive map is not possible here ({error})."
-        display(HTML(picture(self.figure(), self.alt, why)))
+                sentence(f"Only a static figure: the interactive map is not possible here ({error}).").display()
+        self.picture().display()
 
     @cached_property
     def _parts(self) -> list[Lines]:
