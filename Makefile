@@ -103,7 +103,7 @@ lab: $(ENV) ## open JupyterLab on an index of the notebooks: explore data, relea
 
 pages: $(ENV) ## the explore notebooks as pages, without code, by Voila (pip install "trajkit[pages]")
 	@$(PY) -c 'import voila' 2>/dev/null || { echo 'trajkit: pages need Voila: $(PY) -m pip install "voila>=0.5.8,<0.6", then make pages again'; exit 2; }
-	@echo "open http://localhost:8866/voila/render/index.ipynb (stop with Ctrl-C)"
+	@echo "open localhost:8866/voila/render/index.ipynb (stop with Ctrl-C)"
 	@JUPYTER_PATH=workflow/jupyter $(PY) -m voila notebooks --template=kit --no-browser --Voila.ip=127.0.0.1 --port=8866 \
 	    --VoilaConfiguration.extension_denylist='["jupyterlab-jupytext"]'
 
