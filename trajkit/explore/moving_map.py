@@ -17,7 +17,7 @@ class MovingMap:
     """``box`` is empty until `show` is called; where the map cannot be made it says why."""
 
     def __init__(self) -> None:
-        self.box = widgets.VBox([], layout=widgets.Layout(width="100%"))
+        self.box = widgets.VBox([])
         self._widget: Any = None
 
     def show(self, sets: Sets, **settings: Any) -> None:

@@ -43,7 +43,7 @@ class Panel:
         self.controls, self.draw, self.before, self.also = dict(controls), draw, tuple(before), tuple(also)
         self.after, self.interactive = after, is_live(interactive)
         self.message = widgets.HTML()
-        self.views = widgets.HTML(layout=widgets.Layout(width="100%"))
+        self.views = widgets.HTML()
         self._paused = False
         for control in self.controls.values():
             control.style.description_width = "initial"  # a label is never cut off
