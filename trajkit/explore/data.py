@@ -17,12 +17,14 @@ from trajkit.anonymize.tessellation import SquareCells
 from trajkit.anonymize.time_bins import HOUR_MS, TimeBins
 from trajkit.attacks.uniqueness import uniqueness
 from trajkit.errors import ParameterError
+from trajkit.explore.moving_map import ROWS, MovingMap
 from trajkit.explore.panel import Panel
 from trajkit.explore.pictures import Picture, View, sentence, table
 from trajkit.geo import box_xy
 from trajkit.grid import Grid
 from trajkit.local_time import local_ms
 from trajkit.roads import RoadNetwork
+from trajkit.seeds import rng
 from trajkit.segment_index import polyline_lengths
 from trajkit.study.tables import drop_table
 from trajkit.trajectories import Trajectories
@@ -92,7 +94,19 @@ def data_panel(
         )
     found = Records(trajs, datasets.roads_of(dataset, data=data, settings=settings))
     controls = _controls(tuple(hours), cell_m, minutes, points, timed=trajs.t is not None)
-    return Panel(controls, Views(found), interactive=interactive)
+    moving = MovingMap()
+
+    @lru_cache(1)  # the other controls leave the map as it is
+    def move(hours: tuple[int, int]) -> None:
+        inside = np.flatnonzero(found.within(hours))
+        drawn = rng(0, "sampling", "explore").permutation(inside)[:ROWS]
+        if len(drawn):
+            name = f"{len(drawn):,} of {len(inside):,} trips{_clock(found, hours)}"
+            moving.show({name: trajs.take(drawn)}, roads=found.roads, allow_raw=allow_raw)
+
+    return Panel(
+        controls, Views(found), interactive=interactive, also=(moving.box,), after=lambda **chosen: move(chosen["hours"])
+    )  # fmt: skip
 
 
 def _controls(
@@ -126,7 +140,7 @@ class Views:
 
     def __init__(self, found: Records) -> None:
         self.found = found
-        for name in ("_labels", "_isolated", "_trips", "_density", "_how"):
+        for name in ("_labels", "_isolated", "_cells", "_trips", "_density", "_how"):
             setattr(self, name, lru_cache(KEPT)(getattr(self, name)))
 
     def __call__(self, *, hours: tuple[int, int], cell_m: int, minutes: str, points: int) -> list[View]:
@@ -150,13 +164,17 @@ class Views:
 
     def _density(self, hours: tuple[int, int], cell_m: int) -> Picture:
         found = self.found
-        x0, y0, x1, y1 = found.bounds
-        nx, ny = (max(1, round(side / cell_m)) for side in (x1 - x0, y1 - y0))
-        fixes = found.trajs.xy[np.repeat(found.within(hours), found.trajs.lengths)]
-        counts = Grid(found.bounds, nx, ny).counts(fixes).reshape(ny, nx)
+        grid, cells = self._cells(cell_m)
+        inside = cells[np.repeat(found.within(hours), found.trajs.lengths)]
+        counts = np.bincount(inside[inside >= 0], minlength=grid.n_cells).reshape(grid.ny, grid.nx)
         title = f"points per cell of about {cell_m} m{_clock(found, hours)}"
         used = f"{(counts > 0).mean():.0%} of {counts.size} cells hold any, the fullest {counts.max():,}"
         return Picture(records.density_map(counts, bounds=found.bounds, title=title), f"Map of the {title}: {used}")
+
+    def _cells(self, cell_m: int) -> tuple[Grid, np.ndarray]:
+        x0, y0, x1, y1 = self.found.bounds
+        grid = Grid(self.found.bounds, *(max(1, round(side / cell_m)) for side in (x1 - x0, y1 - y0)))
+        return grid, grid.cell_of(self.found.trajs.xy)
 
     def _how(self, hours: tuple[int, int]) -> Picture:
         found, inside = self.found, self.found.within(hours)

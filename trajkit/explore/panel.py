@@ -28,17 +28,20 @@ class Panel:
     controls     name -> widget; each needs a description, by which people (and tests) find it
     draw         called with the value of each control by its name; returns the views in their order
     interactive  None: see `trajkit.explore.live.is_live`
-    also         widgets below the views that are not drawn by ``draw``: a map, the bar of some work; shown only when interactive
+    before, also widgets above and below the views that are not drawn by ``draw``: the bar of some work, a map; shown only when interactive
+
+    after        called with the values when the views have changed, to change a widget in ``also``; only when interactive
 
     An error in ``draw`` is shown as a sentence above the views, which stay as they were; without widgets it is raised.
     """
 
     def __init__(
         self, controls: Mapping[str, widgets.ValueWidget], draw: Callable[..., Sequence[View]], *,
-        interactive: bool | None = None, also: Sequence[widgets.Widget] = (),
+        interactive: bool | None = None, before: Sequence[widgets.Widget] = (), also: Sequence[widgets.Widget] = (),
+        after: Callable[..., None] | None = None,
     ) -> None:  # fmt: skip
-        self.controls, self.draw, self.also = dict(controls), draw, tuple(also)
-        self.interactive = is_live(interactive)
+        self.controls, self.draw, self.before, self.also = dict(controls), draw, tuple(before), tuple(also)
+        self.after, self.interactive = after, is_live(interactive)
         self.message = widgets.HTML()
         self.views = widgets.HTML(layout=widgets.Layout(width="100%"))
         self._paused = False
@@ -59,11 +62,14 @@ class Panel:
     def redraw(self) -> None:
         """Draw again; what goes wrong becomes a sentence in the panel."""
         try:
-            html = as_html(self.shown())
+            with DRAWING:
+                self.views.value = as_html(self.shown())
+                if self.after is not None:
+                    self.after(**self.values)
         except Exception as error:
             self.message.value = f'<p role="alert" style="color: #a33b00">{escape(in_one_line(error))}</p>'
             return
-        self.message.value, self.views.value = "", html
+        self.message.value = ""
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -80,7 +86,7 @@ class Panel:
         self.redraw()
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         return widgets.VBox(
-            [widgets.Box(list(self.controls.values()), layout=row), self.message, self.views, *self.also]
+            [widgets.Box(list(self.controls.values()), layout=row), *self.before, self.message, self.views, *self.also]
         )
 
     def _changed(self, _change: object = None) -> None:

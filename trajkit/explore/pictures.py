@@ -56,9 +56,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Text:
-    """A piece of HTML, made by the kit (what comes from data must be escaped)."""
+    """A piece of HTML, made by the kit (what comes from data must be escaped); a ``wide`` one has a row to itself."""
 
     source: str
+    wide: bool = False
 
     def html(self) -> str:
         """The piece itself."""
@@ -75,8 +76,8 @@ View = Picture | Text
 
 
 def sentence(text: str) -> Text:
-    """Plain text as one paragraph."""
-    return Text(f"<p>{escape(text)}</p>")
+    """Plain text as one paragraph, in a row to itself."""
+    return Text(f"<p>{escape(text)}</p>", wide=True)
 
 
 def table(frame: pd.DataFrame, *, caption: str = "", digits: int = 3) -> Text:
@@ -88,5 +89,6 @@ def table(frame: pd.DataFrame, *, caption: str = "", digits: int = 3) -> Text:
 
 def as_html(views: Sequence[View]) -> str:
     """The views side by side where there is room, else below each other."""
-    boxes = "".join(f"<div>{view.html()}</div>" for view in views)
+    wide = ' style="flex-basis: 100%"'
+    boxes = "".join(f"<div{wide if isinstance(view, Text) and view.wide else ''}>{view.html()}</div>" for view in views)
     return f'<div style="display: flex; flex-wrap: wrap; gap: 12px; align-items: flex-start">{boxes}</div>'

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -75,8 +75,17 @@ def run_file(path: str | Path) -> int:
     return 0
 
 
-def execute(template: Path, target: Path, parameters: dict[str, Any], sentinel: str) -> None:
+def execute(
+    template: Path,
+    target: Path,
+    parameters: dict[str, Any],
+    sentinel: str,
+    *,
+    environment: Mapping[str, str] | None = None,
+) -> None:
     """Run ``template`` with ``parameters`` into ``target`` with the interpreter that runs this, from the package root.
+
+    ``environment``: variables that its kernel has besides those of this process.
 
     Raises ParameterError before, RunFailedError after, with the first line of the notebook's own error.
     """
@@ -85,7 +94,8 @@ def execute(template: Path, target: Path, parameters: dict[str, Any], sentinel: 
     import papermill
     from nbclient.exceptions import DeadKernelError
 
-    environment = dict(os.environ)
+    before = dict(os.environ)
+    os.environ.update(environment or {})
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     os.environ["TRAJKIT_LIVE"] = "0"  # nobody sits in front of it: panels show figures
     # figures go into the notebook, whatever the shell says
@@ -103,7 +113,7 @@ def execute(template: Path, target: Path, parameters: dict[str, Any], sentinel: 
         ) from error
     finally:
         os.environ.clear()
-        os.environ.update(environment)
+        os.environ.update(before)
     check_executed(target, sentinel=sentinel)
 
 

@@ -41,6 +41,7 @@ from trajkit.explore.pictures import Picture, sentence
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
 from trajkit.trajectories import Trajectories
+from trajkit.viz.figures import finished
 from trajkit.viz.kepler_bundle import bundle
 from trajkit.viz.kepler_state import config, set_id
 from trajkit.viz.map_clock import clock_of
@@ -48,7 +49,6 @@ from trajkit.viz.map_figure import save_twin, twin
 from trajkit.viz.map_html import page
 from trajkit.viz.map_lines import Lines, beneath
 from trajkit.viz.map_sets import chosen_sets, view_box
-from trajkit.viz.plots import finished
 from trajkit.yamlio import write_text
 
 Sets = Mapping[str, Trajectories | Release | None]
@@ -161,7 +161,7 @@ class TripMap:
 
     def figure(self) -> Figure:
         """The static twin."""
-        return finished(twin(self._sets, self._beneath, self._box, self.notes, self.settings.layers))
+        return finished(twin(self._sets, self._beneath, self._box, self.notes, self.settings.layers), self.alt)
 
     def html(self) -> str:
         """The map as one HTML page that opens without a network. Raises MissingDataError without keplergl."""

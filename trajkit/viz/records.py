@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -39,19 +39,19 @@ def density_map(counts: np.ndarray, *, bounds: Bounds, title: str) -> Figure:
     )  # fmt: skip
     framed(ax, bounds)
     ax.set_title(title, fontsize=10)
-    bar = fig.colorbar(image, cax=fig.add_axes((0.88, 0.06, 0.025, 0.8)))
+    bar = fig.colorbar(image, cax=fig.add_axes((0.88, 0.06, 0.025, 0.8)), format="{x:,.0f}")  # powers take long to set
     bar.minorticks_off()
     bar.ax.tick_params(labelsize=9)
     return fig
 
 
-def trips(ax: Axes, shown: Trajectories, streets: np.ndarray | None) -> None:
+def trips(ax: Axes, shown: Trajectories, streets: np.ndarray | None, *, width: float = 0.8) -> None:
     """Whole trajectories in the colours of `LINES`, the streets [s, 4] (metres) beneath."""
     if streets is not None:
         pieces(ax, streets, ROAD, 0.4)
     lines = np.split(shown.xy / 1000, shown.offsets[1:-1]) if len(shown) else []
     colours = [LINES[i % len(LINES)] for i in range(len(lines))]
-    ax.add_collection(LineCollection(lines, colors=colours, linewidths=0.8, alpha=0.7))
+    ax.add_collection(LineCollection(lines, colors=colours, linewidths=width, alpha=0.7))
 
 
 def lengths_and_hours(km: np.ndarray, inside: np.ndarray, hours: np.ndarray | None, window: tuple[int, int]) -> Figure:
@@ -63,9 +63,11 @@ def lengths_and_hours(km: np.ndarray, inside: np.ndarray, hours: np.ndarray | No
         left.stairs(np.histogram(values, edges)[0], edges, fill=True, color=colour, label=label)
     left.set(xlabel="length (km), the longest hundredth left out", ylabel="trajectories")
     left.legend(frameon=False, fontsize=9)
+    left.locator_params(nbins=5)  # each tick costs a millisecond
     if hours is None:
         right.text(0.5, 0.5, "the set has no times", ha="center", va="center", color=INK, transform=right.transAxes)
         return fig
+    right.locator_params(axis="y", nbins=5)
     within = np.where((np.arange(24) >= window[0]) & (np.arange(24) < window[1]), hours, 0)
     for values, colour in ((hours, FAINT), (within, BLUE)):
         right.stairs(values, np.arange(25), fill=True, color=colour)
@@ -90,21 +92,20 @@ def uniqueness_curve(table: pd.DataFrame, *, chosen: int, title: str) -> Figure:
     return fig
 
 
-def metric_bars(table: pd.DataFrame, *, title: str) -> Figure:
-    """Rescaled error of each metric (columns metric, level, rescaled) between 0, real data against real data, and 1, no information."""
-    fig = Figure(figsize=(6.0, 0.27 * len(table) + 1.0))
-    ax = fig.add_axes((0.13, 0.55 / fig.get_figheight(), 0.74, 1 - 0.95 / fig.get_figheight()))
-    values = table["rescaled"].to_numpy(dtype=float)
-    rows = np.arange(len(table))
-    ax.barh(rows, np.clip(values, 0, 1.5), color=BLUE, height=0.7)
-    for y, value in enumerate(values):
-        text = "no scale" if np.isnan(value) else f"{value:.2f}"
-        ax.text(min(max(0.0 if np.isnan(value) else value, 0), 1.5) + 0.02, y, text, va="center", fontsize=9, color=INK)
+def metric_bars(errors: Mapping[str, float | None], *, title: str) -> Figure:
+    """Rescaled error of each named metric between 0, real data against real data, and 1, no information; None has no scale."""
+    height = 0.27 * len(errors) + 1.0
+    fig = Figure(figsize=(7.4, height))
+    ax = fig.add_axes((0.35, 0.5 / height, 0.63, 1 - 0.9 / height))
+    for y, value in enumerate(errors.values()):
+        drawn = min(max(value or 0.0, 0.0), 1.5)
+        ax.barh(y, drawn, color=BLUE, height=0.7)
+        ax.text(drawn + 0.02, y, "no scale" if value is None else f"{value:.2f}", va="center", fontsize=9, color=INK)
     for x in (0, 1):
         ax.axvline(x, color=INK, lw=1)
-    ax.set(xlim=(0, 1.5), ylim=(len(table) - 0.4, -0.6), xticks=[0, 0.5, 1], yticks=rows)
+    ax.set(xlim=(0, 1.7), ylim=(len(errors) - 0.4, -0.6), xticks=[0, 0.5, 1], yticks=range(len(errors)))
     ax.set_xticklabels(["0 = real", "0.5", "1 = no information"])
-    ax.set_yticklabels(list(table["metric"]), fontsize=9)
+    ax.set_yticklabels(list(errors), fontsize=9)
     ax.set_title(title, fontsize=10)
     return fig
 
@@ -117,7 +118,7 @@ def examples(rows: Sequence[tuple[str, Trajectories]], *, bounds: Bounds, street
         for j in range(len(trajs)):
             width, height = 1 / (columns + 0.2), 1 / len(rows)
             ax = fig.add_axes((0.2 * width + j * width, 1 - (i + 1) * height + 0.02, 0.94 * width, height - 0.09))
-            trips(ax, trajs.take(np.array([j])), streets)
+            trips(ax, trajs.take(np.array([j])), streets, width=2.0)
             x0, y0, x1, y1 = (b / 1000 for b in bounds)
             ax.set(xlim=(x0, x1), ylim=(y0, y1), aspect="equal", xticks=[], yticks=[])
             ax.set_title(f"{name} {j + 1}", fontsize=9)

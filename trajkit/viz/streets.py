@@ -9,23 +9,23 @@ from matplotlib.lines import Line2D
 
 from trajkit.viz.colours import BLUE, INK, ROAD, VERMILION
 
-SIZE = (6.4, 6.0)
+SIZE = (6.4, 6.4)
+MARGIN_M = 200.0  # around the outermost streets
 KINDS = (("kept", INK, 1.3), ("added", BLUE, 1.6), ("lost", VERMILION, 2.4))
 
 
-def street_map(
-    streets: np.ndarray, kinds: dict[str, np.ndarray], *, bounds: tuple[float, float, float, float], title: str
-) -> Figure:
+def street_map(streets: np.ndarray, kinds: dict[str, np.ndarray], *, title: str) -> Figure:
     """Draw the ``streets`` [s, 4] (metres), those in ``kinds`` (kept, added, lost: bool [s]) in colour; lost ones on top and widest."""
     fig = Figure(figsize=SIZE)
-    ax = fig.add_axes((0.02, 0.09, 0.96, 0.85))
+    ax = fig.add_axes((0.02, 0.06, 0.96, 0.89))
     pieces(ax, streets, ROAD, 0.5)
     for name, colour, width in KINDS:
         pieces(ax, streets[kinds[name]], colour, width)
-    framed(ax, bounds)
+    ends = streets.reshape(-1, 2)
+    framed(ax, (*(ends.min(axis=0) - MARGIN_M), *(ends.max(axis=0) + MARGIN_M)))
     ax.set_title(title, fontsize=10)
     handles = [
-        Line2D([], [], color=c, lw=w + 1, label=f"{name}: {int(kinds[name].sum())} streets") for name, c, w in KINDS
+        Line2D([], [], color=c, lw=w + 1.5, label=f"{name} ({int(kinds[name].sum()):,})") for name, c, w in KINDS
     ]
     handles.append(Line2D([], [], color=ROAD, lw=2, label="other streets"))
     fig.legend(handles=handles, loc="lower center", ncols=4, frameon=False, fontsize=9)
