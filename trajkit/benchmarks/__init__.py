@@ -21,11 +21,8 @@ PARTS: tuple[str, ...] = (
     "trajkit.benchmarks.k_delta:rows",
     "trajkit.benchmarks.uniqueness:rows",
     "trajkit.benchmarks.anonymity:rows",
-<<<<<<< HEAD
     "trajkit.benchmarks.maps:rows",
-=======
     "trajkit.benchmarks.explore:rows",
->>>>>>> origin/issue10-explore
 )
 
 
