@@ -10,6 +10,7 @@ views of the controls' first values.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -84,6 +85,8 @@ class Panel:
     def box(self) -> widgets.Widget:
         """The panel as one widget, drawn."""
         self.redraw()
+        gc.collect()
+        gc.freeze()  # else a slider waits a tenth of a second now and then while all that is loaded is looked through
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         return widgets.VBox(
             [widgets.Box(list(self.controls.values()), layout=row), *self.before, self.message, self.views, *self.also]
