@@ -7,32 +7,22 @@ Every test fails that leaves an error on the console or asks a host outside this
 from __future__ import annotations
 
 import io
-import json
 import os
-import re
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import nbformat
 import numpy as np
 import pytest
-from papermill.parameterize import parameterize_notebook
+from driven_lab import Lab
 from PIL import Image
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="no browser is driven without playwright")
 
-ROOT = Path(__file__).resolve().parents[2]
-SHOTS = ROOT / "outputs" / "browser"
+SHOTS = Path(__file__).resolve().parents[2] / "outputs" / "browser"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # no background services, no lookups but loopback, WebGL in software
 FLAGS = (
@@ -41,7 +31,6 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
 INSTALL = "install Chromium (Debian: apt-get install chromium) or name it in TRAJKIT_CHROMIUM"
-NEWS = {"checkForUpdates": False, "fetchNews": "false", "doNotDisturbMode": True}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -126,63 +115,6 @@ def shot() -> Callable[[Any, str], Path]:
     return write
 
 
-class Lab:
-    """A JupyterLab over a copy of the notebooks."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-
-    def start(self) -> subprocess.Popen[bytes]:
-        """Copy the notebooks and start the server; returns its process once it answers."""
-        for name in ("notebooks", "jupytext.toml"):
-            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-            copy(ROOT / name, self.folder / name)
-        settings = self.folder / ".settings" / "@jupyterlab" / "apputils-extension"
-        settings.mkdir(parents=True)
-        (settings / "notification.jupyterlab-settings").write_text(json.dumps(NEWS))
-        own = {
-            **{f"JUPYTER_{what}_DIR": str(self.folder / f".{what.lower()}") for what in ("CONFIG", "DATA", "RUNTIME")},
-            "JUPYTERLAB_SETTINGS_DIR": str(self.folder / ".settings"),
-            "JUPYTERLAB_WORKSPACES_DIR": str(self.folder / ".workspaces"),
-            "IPYTHONDIR": str(self.folder / ".ipython"),
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
-        }
-        command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={self.port}"]
-        command += ["--ServerApp.ip=127.0.0.1", "--IdentityProvider.token=", "--expose-app-in-browser"]
-        command += ["--ServerApp.port_retries=0", f"--ServerApp.root_dir={self.folder}"]
-        self.log = self.folder / "server.log"
-        environment = {**os.environ, **own}
-        server = subprocess.Popen(
-            command, env=environment, cwd=self.folder, stdout=self.log.open("wb"), stderr=subprocess.STDOUT
-        )
-        self._wait(server)
-        return server
-
-    def _wait(self, server: subprocess.Popen[bytes]) -> None:
-        for _ in range(120):
-            if server.poll() is not None:
-                break
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api", timeout=2).close()
-                return
-            except (urllib.error.URLError, TimeoutError, ConnectionError):
-                time.sleep(0.5)
-        raise RuntimeError(f"JupyterLab did not start:\n{self.log.read_text()[-3000:]}")
-
-    def run_all(self, page: Any, name: str, parameters: dict[str, Any]) -> None:
-        """Open ``notebooks/name.ipynb`` with parameters in a workspace of its own, run all cells, and check that none failed."""
-        path = self.folder / "notebooks" / f"{name}.ipynb"
-        nbformat.write(parameterize_notebook(nbformat.read(path, as_version=4), parameters), path)
-        page.goto(f"http://127.0.0.1:{self.port}/lab/workspaces/{name}/tree/notebooks/{name}.ipynb")
-        page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=120_000)
-        page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
-        said = page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error']").all_inner_texts()
-        assert not said, said
-
-
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """JupyterLab over a copy of the notebooks."""
@@ -191,17 +123,3 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     yield found
     server.terminate()
     server.wait(timeout=60)
-
-
-def drag(page: Any, label: str, share: float) -> None:
-    """Drag the handle of the slider named ``label`` by a share of its length."""
-    row = page.locator(".widget-hslider, .widget-hrange-slider").filter(
-        has=page.locator(".widget-label", has_text=re.compile(f"^{re.escape(label)}$"))
-    )
-    row.scroll_into_view_if_needed()
-    handle, track = row.locator(".noUi-handle").first.bounding_box(), row.locator(".noUi-base").bounding_box()
-    x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x + share * track["width"], y, steps=8)
-    page.mouse.up()
