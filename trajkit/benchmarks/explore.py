@@ -7,7 +7,12 @@ from statistics import median
 from typing import Any
 
 from trajkit.benchmarks import BenchRow
+from trajkit.explore.anonymity import AnonymityPanel, anonymity_panel
+from trajkit.explore.audits import audits_panel
+from trajkit.explore.budget_panel import budget_panel
 from trajkit.explore.data import CELLS_M, MINUTES, MOST_POINTS, data_panel
+from trajkit.explore.noise import noise_panel
+from trajkit.explore.on_demand import OnDemandPanel
 from trajkit.explore.panel import Panel
 from trajkit.explore.runs import runs_panel
 
@@ -16,7 +21,7 @@ CITY = {"trips": 20000, "seed": 0}
 
 def rows() -> list[BenchRow]:
     """Median and longest answer of each control: from its change to the new picture (the browser's part not counted)."""
-    return [*_data(), *_runs()]
+    return [*_data(), *_runs(), *_privacy()]
 
 
 def _data() -> list[BenchRow]:
@@ -40,6 +45,39 @@ def _runs() -> list[BenchRow]:
     made = BenchRow("explore-runs: all releases made or found, and drawn", time.perf_counter() - start, "s")
     shown = {name: [*panel.controls[name].options] for name in ("epsilon", "method")}
     return [made, *(row for name, values in shown.items() for row in _answers("explore-runs", panel, name, values))]
+
+
+def _privacy() -> list[BenchRow]:
+    """The playground and the noise bench move every control; of budgets and audits what is known answers, and a first answer is timed apart."""
+    playground = anonymity_panel("city", settings=CITY, interactive=True)
+    playground.box()
+    if isinstance(playground, AnonymityPanel):
+        playground.work.wait()
+    noise = noise_panel("city", settings=CITY, interactive=True)
+    noise.box()
+    budget, made = _begun("budget planner, answers to all epsilons", budget_panel(interactive=True))
+    audits, played = _begun("one audit game played and judged", audits_panel(interactive=True))
+    panels = (
+        (playground, ("k", "cell_m", "bins")),
+        (noise, ("mechanism", "epsilon")),
+        (budget, ("epsilon", "trips")),
+        (audits, ("counted",)),
+    )
+    found = [made, played]
+    for panel, names in panels:
+        for name in names:
+            options = (
+                [value for _, value in panel.controls[name].options] if name != "k" else [2, 3, 5, 8, 13, 21, 34, 50]
+            )
+            found += _answers("explore-privacy", panel, name, options)
+    return found
+
+
+def _begun(what: str, panel: OnDemandPanel) -> tuple[OnDemandPanel, BenchRow]:
+    start = time.perf_counter()
+    panel.box()
+    panel.work.wait()
+    return panel, BenchRow(f"explore-privacy: {what}", time.perf_counter() - start, "s")
 
 
 def _answers(notebook: str, panel: Panel, name: str, values: list[Any]) -> list[BenchRow]:

@@ -88,7 +88,11 @@ def answering(q: Question) -> Generator[Step, None, Answer]:
         ).noise_multiplier
     elif noise is None:
         noise = els_noise(
-            target_epsilon=float(q.epsilon or 0), delta=q.delta, sample_rate=rate, steps=q.steps, max_records_per_user=q.trips
+            target_epsilon=float(q.epsilon or 0),
+            delta=q.delta,
+            sample_rate=rate,
+            steps=q.steps,
+            max_records_per_user=q.trips,
         )
         yield "the noise if whole users were drawn", 0.3
         users = q.n / q.trips
@@ -144,7 +148,12 @@ def views(q: Question, found: Answer) -> list[View]:
     title = f"noise multiplier {found.mechanism.noise_multiplier:.3g}, delta {q.delta:g}"
     shown = [found.users[m] for m in caps]
     curve = figures.per_user(
-        caps, [s.epsilon for s in shown], loose=[s.is_bound_only for s in shown], trajectory=one.epsilon, chosen=q.trips, title=title
+        caps,
+        [s.epsilon for s in shown],
+        loose=[s.is_bound_only for s in shown],
+        trajectory=one.epsilon,
+        chosen=q.trips,
+        title=title,
     )
     alt = f"Epsilon per user against trips of one user ({title}): {one.epsilon:.3g} per trajectory, "
     alt += ", ".join(f"{s.epsilon:.3g} with {m}" for m, s in zip(caps, shown, strict=True))
@@ -152,9 +161,15 @@ def views(q: Question, found: Answer) -> list[View]:
         f"one trajectory, epsilon {one.epsilon:.3g}": most_hits(one.epsilon, q.delta, ALARMS),
         f"one user, epsilon {user.epsilon:.3g}": most_hits(user.epsilon, q.delta, ALARMS),
     }
-    second = figures.accountants_and_attacker(_by_accountant(found), ALARMS, both, title="per trajectory, by each accountant")
+    second = figures.accountants_and_attacker(
+        _by_accountant(found), ALARMS, both, title="per trajectory, by each accountant"
+    )
     names = ", ".join(f"{name} {value:.4g}" for name, (value, _) in _by_accountant(found).items())
-    return [_words(q, found), Picture(curve, alt), Picture(second, f"Epsilon by each accountant: {names}. {_attacker(q, found)}")]
+    return [
+        _words(q, found),
+        Picture(curve, alt),
+        Picture(second, f"Epsilon by each accountant: {names}. {_attacker(q, found)}"),
+    ]
 
 
 def _by_accountant(found: Answer) -> dict[str, tuple[float, str]]:
@@ -181,7 +196,11 @@ def _percent(share: float) -> str:
 
 def _words(q: Question, found: Answer) -> Text:
     user, one, m = found.users[q.trips], found.trajectory, found.mechanism
-    k_epsilon, k_delta = group_privacy(one.epsilon, q.delta, q.trips) if math.isfinite(one.epsilon) and one.epsilon > 0 else (math.inf, 1.0)
+    k_epsilon, k_delta = (
+        group_privacy(one.epsilon, q.delta, q.trips)
+        if math.isfinite(one.epsilon) and one.epsilon > 0
+        else (math.inf, 1.0)
+    )
     loose = " (a loose upper bound)" if user.is_bound_only else ""
     nothing = "nothing at all, as its delta reaches 1" if k_delta >= 1 else f"({k_epsilon:.3g}, {k_delta:.2g})"
     items = [
@@ -193,9 +212,17 @@ def _words(q: Question, found: Answer) -> Text:
         "Two accountants must agree on what is reported. RDP is valid and loose. The central limit is <b>no claim</b>: it can understate.",
     ]
     if found.by_user_noise is not None:
-        items.insert(1, f"Where whole users are drawn and clipped as one instead (as many a step), the noise multiplier is {found.by_user_noise:.4g}.")
+        items.insert(
+            1,
+            f"Where whole users are drawn and clipped as one instead (as many a step), the noise multiplier is {found.by_user_noise:.4g}.",
+        )
     if q.trips > 1:
-        items.append("The bound on the trips of a user must be public and enforced (<code>trips_per_user</code>), or the figure per user is void.")
+        items.append(
+            "The bound on the trips of a user must be public and enforced (<code>trips_per_user</code>), or the figure per user is void."
+        )
     most = f"{q.trips} trip{'s' if q.trips > 1 else ''}"
     headline = f"Epsilon {one.epsilon:.3g} per trajectory is epsilon {user.epsilon:.3g}{loose} per user who adds at most {most}."
-    return Text(f'<p style="font-size: 1.35em"><b>{escape(headline)}</b></p><ul>{"".join(f"<li>{i}</li>" for i in items)}</ul>', wide=True)
+    return Text(
+        f'<p style="font-size: 1.35em"><b>{escape(headline)}</b></p><ul>{"".join(f"<li>{i}</li>" for i in items)}</ul>',
+        wide=True,
+    )

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import ipywidgets as widgets
 
-from trajkit.errors import ParameterError, TrajkitError
+from trajkit.errors import ParameterError
 from trajkit.explore import budget
 from trajkit.explore.budget import Answer, Question
-from trajkit.explore.panel import Panel
+from trajkit.explore.on_demand import OnDemandPanel
 from trajkit.explore.pictures import View, sentence
-from trajkit.explore.work import Steps, Work
-from trajkit.privacy.gdp import gdp_epsilon
-from trajkit.study.runner import in_one_line
+from trajkit.explore.work import Step
+from trajkit.privacy.gdp import central_limit_mu, gdp_epsilon
 
 NOISE, EPSILON = "the noise for this epsilon", "the epsilon of this noise"
 NS = (1_000, 2_800, 5_600, 20_000, 69_500, 200_000, 1_560_000)
@@ -27,90 +25,45 @@ EPSILONS = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 10.0, 15.0, 20.0)
 NOISES = (0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 
 
-class BudgetPanel(Panel):
-    """See `budget_panel`. ``known``: answers by the key of their question, or the sentence that says why there is none."""
+class BudgetPanel(OnDemandPanel):
+    """See `budget_panel`."""
 
-    def __init__(self, controls: dict[str, widgets.ValueWidget], *, interactive: bool | None) -> None:
-        self.known: dict[Question, Answer | str] = {}
-        self._busy, self._lock = False, threading.Lock()
-        self.work = Work(self._steps, label="Compute")
-        super().__init__(controls, self._views, interactive=interactive, before=(self.work.box(),))
+    label = "Compute"
 
     def question(self, *, find: str, epsilon: float, noise: float, **chosen: Any) -> Question:
         """What the controls ask."""
-        asked = {"epsilon": epsilon} if find == NOISE else {"noise": noise}
-        return Question(**chosen, **asked)
+        return Question(**chosen, epsilon=epsilon if find == NOISE else None, noise=None if find == NOISE else noise)
 
-    def box(self) -> widgets.Widget:
-        """The panel; other epsilons are being computed meanwhile."""
-        shown = super().box()
-        self._want()
-        return shown
+    def wanted(self) -> Question:
+        """The key of the question."""
+        return self.question(**self.values).key
 
-    def _views(self, **chosen: Any) -> list[View]:
-        q = self.question(**chosen)
-        self.controls["epsilon"].disabled, self.controls["noise"].disabled = chosen["find"] != NOISE, chosen["find"] == NOISE
-        if not self.interactive:
-            return budget.views(q, budget.answer(q))
-        found = self.known.get(q.key)
-        if isinstance(found, Answer):
-            return budget.views(q, found)
-        if found is None:
-            self._want()
-        return [sentence(found or f"Being computed, this takes some seconds. {_estimate(q)}")]
-
-    def _want(self) -> None:
-        """Have the work running: it looks for what is asked until that is known."""
-        with self._lock:
-            busy, self._busy = self._busy, True
-        if not busy:
-            self.work.wait()  # it has nothing left to do
-            self.work.begin()
-
-    def _steps(self) -> Steps:
-        """Answer what is asked, then the other epsilons (or noises) of the same training, beginning with the nearest."""
-        self._busy = True  # also where the button was pressed
-        try:
-            while (q := self._next()) is not None:
-                yield from self._answered(q)
-        finally:
-            with self._lock:
-                self._busy = False
-
-    def _answered(self, q: Question) -> Steps:
-        try:
-            pieces = budget.answering(q)
-            while True:
-                try:
-                    what, share = next(pieces)
-                except StopIteration as end:
-                    self.known[q.key] = end.value
-                    break
-                yield f"{_named(q)}: {what}", share
-                if self._asked() not in (None, q) and self._asked().key not in self.known:  # type: ignore[union-attr]
-                    return  # something else is more urgent
-        except TrajkitError as error:
-            self.known[q.key] = in_one_line(error)
-        if (now := self._asked()) is not None and now.key == q.key:
-            self.redraw()
-
-    def _asked(self) -> Question | None:
-        try:
-            return self.question(**self.values)
-        except ParameterError:  # the panel says so
-            return None
-
-    def _next(self) -> Question | None:
-        now = self._asked()
-        if now is None:
-            return None
-        if now.key not in self.known:
-            return now
+    def later(self) -> Iterator[Question]:
+        """The other epsilons (or noises) of the same training, the nearest first."""
+        now = self.wanted()
         name = "epsilon" if now.noise is None else "noise"
         at = getattr(now, name)
-        others = sorted((v for v in _values(self.controls[name]) if v != at), key=lambda v: abs(math.log(v / at)))
-        more = (self.question(**{**self.values, name: v}) for v in others)
-        return next((q for q in more if q.key not in self.known), None)
+        values = (value for _, value in self.controls[name].options if value != at)
+        for value in sorted(values, key=lambda v: abs(math.log(v / at))):
+            yield self.question(**{**self.values, name: value}).key
+
+    def answering(self, key: Question) -> Generator[Step, None, Answer]:
+        """Seconds for each."""
+        return budget.answering(key)
+
+    def named(self, key: Question) -> str:
+        """For the line that says what is being done."""
+        return _named(key)
+
+    def views_of(self, **chosen: Any) -> list[View]:
+        """The answer, or that it is being computed."""
+        q = self.question(**chosen)
+        find = chosen["find"]
+        self.controls["epsilon"].disabled, self.controls["noise"].disabled = find != NOISE, find == NOISE
+        found = self.answer(q.key)
+        if isinstance(found, Answer):
+            return budget.views(q, found)
+        return [sentence(found or f"Being computed, this takes some seconds. {_estimate(q)}")]
 
 
 def _named(q: Question) -> str:
@@ -120,13 +73,9 @@ def _named(q: Question) -> str:
 def _estimate(q: Question) -> str:
     """What the central limit says at once; it is marked as no claim."""
     if q.noise is not None:
-        mu = budget.central_limit_mu(sample_rate=q.batch / q.n, noise_multiplier=q.noise, steps=q.steps)
+        mu = central_limit_mu(sample_rate=q.batch / q.n, noise_multiplier=q.noise, steps=q.steps)
         return f"The central limit, which is no claim and can understate, puts epsilon per trajectory near {gdp_epsilon(mu, q.delta):.3g}."
     return "No estimate is shown in its place."
-
-
-def _values(control: Any) -> list[Any]:
-    return [value for _, value in control.options]
 
 
 def _slider(values: Sequence[float], value: float, description: str) -> widgets.SelectionSlider:

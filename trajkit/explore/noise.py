@@ -121,12 +121,17 @@ class Views:
         alt = f"{title}: {axis}, half of the draws from {q1:.3g} to {q3:.3g}, 95 % from {low:.3g} to {high:.3g}; {seen}"
         return [_words(noise, chosen, seen), Picture(picture, alt)]
 
-    def _on_counts(self, noise: Any, draw: Callable[[Axes], None], parts: int, title: str, random: np.random.Generator) -> tuple[Any, str]:
+    def _on_counts(
+        self, noise: Any, draw: Callable[[Axes], None], parts: int, title: str, random: np.random.Generator
+    ) -> tuple[Any, str]:
         if self.minute is None:
             edges, axis = np.linspace(0, float(self.found.km.max()) + 1e-9, parts + 1), f"length, {parts} equal classes"
             true = np.histogram(self.found.km, edges)[0]
         else:
-            true, axis = np.bincount(self.minute * parts // 1440, minlength=parts), f"part of the local day, {parts} equal ones"
+            true, axis = (
+                np.bincount(self.minute * parts // 1440, minlength=parts),
+                f"part of the local day, {parts} equal ones",
+            )
         noisy = noise.randomise(true, random)
         error = np.abs(noisy - true).mean()
         seen = f"on {parts} counts of {true.mean():,.0f} trips on average one draw is wrong by {error:,.3g} each"
@@ -193,7 +198,11 @@ def noise_panel(
         "sensitivity": (sensitivity, SENSITIVITIES, "sensitivity (trips of one person)"),
         "dimension": (dimension, DIMENSIONS, "dimension (numbers released)"), "radius_m": (radius_m, RADII_M, "radius (m)"),
     }  # fmt: skip
-    problems = [f"{name} = {value!r}: one of {', '.join(map(str, all_))}" for name, (value, all_, _) in given.items() if value not in all_]
+    problems = [
+        f"{name} = {value!r}: one of {', '.join(map(str, all_))}"
+        for name, (value, all_, _) in given.items()
+        if value not in all_
+    ]
     if problems:
         raise ParameterError("; ".join(problems))
     trajs = datasets.load(dataset, data=data, settings=settings)

@@ -49,7 +49,9 @@ def suppression_and_risk(
         ax.set(ylim=(-0.03, 1.05), yticks=[0, 0.25, 0.5, 0.75, 1])
         ax.set_yticklabels(["0 %", "25 %", "50 %", "75 %", "100 %"])
         ax.set_title(title, fontsize=10)
-        ax.legend(frameon=False, fontsize=9, loc="upper left" if ax is left and lost["trajectories"][-1] < 0.6 else "best")
+        ax.legend(
+            frameon=False, fontsize=9, loc="upper left" if ax is left and lost["trajectories"][-1] < 0.6 else "best"
+        )
     return fig
 
 
@@ -74,7 +76,9 @@ def lost_map(
     fig = Figure(figsize=(10.2, 4.7))
     left, right = fig.add_axes((0.01, 0.06, 0.43, 0.84)), fig.add_axes((0.56, 0.06, 0.43, 0.84))
     x0, y0, x1, y1 = (b / 1000 for b in bounds)
-    image = left.imshow(share, origin="lower", extent=(x0, x1, y0, y1), cmap=LOST, vmin=0, vmax=1, interpolation="nearest")
+    image = left.imshow(
+        share, origin="lower", extent=(x0, x1, y0, y1), cmap=LOST, vmin=0, vmax=1, interpolation="nearest"
+    )
     bar = fig.colorbar(image, cax=fig.add_axes((0.45, 0.12, 0.015, 0.7)), ticks=[0, 0.5, 1], format="{x:.0%}")
     bar.ax.tick_params(labelsize=9)
     framed(left, bounds)

@@ -19,7 +19,14 @@ def per_user(
     fig = Figure(figsize=(5.6, 4.2))
     ax = fig.add_axes((0.14, 0.12, 0.83, 0.79))
     x, y = np.array(trips, dtype=float), np.minimum(np.array(epsilon), MOST)
-    ax.plot(x, np.minimum(x * trajectory, MOST), color=FAINT, ls="--", lw=1.4, label="trips x epsilon (group privacy, at a larger delta)")
+    ax.plot(
+        x,
+        np.minimum(x * trajectory, MOST),
+        color=FAINT,
+        ls="--",
+        lw=1.4,
+        label="trips x epsilon (group privacy, at a larger delta)",
+    )
     ax.plot(x, y, color=BLUE, lw=2, label="per user (hollow: loose bound; arrow: more)")
     for m, value, bound in zip(x, y, loose, strict=True):
         beyond = value >= MOST
@@ -27,7 +34,9 @@ def per_user(
         if m == chosen:
             ax.plot(m, value, marker="D", color=VERMILION, ms=11)
             said = f"above {MOST:,.0f}" if beyond else f"{value:.3g}"
-            ax.annotate(said, (m, value), xytext=(-12, 6), textcoords="offset points", ha="right", color=VERMILION, fontsize=12)
+            ax.annotate(
+                said, (m, value), xytext=(-12, 6), textcoords="offset points", ha="right", color=VERMILION, fontsize=12
+            )
     ax.axhline(trajectory, color=INK, lw=1, ls=":", label=f"per trajectory: {trajectory:.3g}")
     ax.set(xscale="log", yscale="log", xlabel="trips that one user adds, at most", ylabel="epsilon")
     ax.set_ylim(0.5 * min(y.min(), trajectory), max(3 * y.max(), 20 * trajectory))  # room for the legend

@@ -18,12 +18,14 @@ SIZE = (10.2, 4.2)
 
 def _two(title: str) -> tuple[Figure, Axes, Axes]:
     fig = Figure(figsize=SIZE)
-    left, right = fig.add_axes((0.07, 0.14, 0.36, 0.76)), fig.add_axes((0.52, 0.14, 0.46, 0.76))
+    left, right = fig.add_axes((0.085, 0.14, 0.35, 0.76)), fig.add_axes((0.52, 0.14, 0.46, 0.76))
     left.set_title(title, fontsize=10)
     return fig, left, right
 
 
-def density(ax: Axes, x: np.ndarray, y: np.ndarray, *, halves: tuple[float, float], tails: tuple[float, float], xlabel: str) -> None:
+def density(
+    ax: Axes, x: np.ndarray, y: np.ndarray, *, halves: tuple[float, float], tails: tuple[float, float], xlabel: str
+) -> None:
     """The density ``y`` at ``x``; shaded between ``halves`` (half of all draws) and, lighter, ``tails`` (95 % of them)."""
     for (low, high), alpha in ((tails, 0.18), (halves, 0.35)):
         inside = (x >= low) & (x <= high)
@@ -31,7 +33,10 @@ def density(ax: Axes, x: np.ndarray, y: np.ndarray, *, halves: tuple[float, floa
     ax.plot(x, y, color=BLUE, lw=1.8)
     ax.set(xlabel=xlabel, ylabel="density", ylim=(0, 1.25 * float(y.max())), xlim=(x[0], x[-1]))
     ax.locator_params(nbins=5)
-    handles = [Line2D([], [], color=BLUE, alpha=a, lw=7, label=t) for a, t in ((0.45, "half of the draws"), (0.2, "95 % of the draws"))]
+    handles = [
+        Line2D([], [], color=BLUE, alpha=a, lw=7, label=t)
+        for a, t in ((0.45, "half of the draws"), (0.2, "95 % of the draws"))
+    ]
     ax.legend(handles=handles, frameon=False, fontsize=9, loc="upper right")
 
 
