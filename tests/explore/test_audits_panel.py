@@ -58,7 +58,7 @@ def test_without_a_person_a_game_is_played() -> None:
 
 
 def test_a_game_is_played_beside_the_panel_and_counted_at_once() -> None:
-    panel = audits_panel(subject=list(NOISE)[0], releases=2000, interactive=True)
+    panel = audits_panel(subject=next(iter(NOISE)), releases=2000, interactive=True)
     panel.box()
     panel.work.wait(60)
     assert "after 2,000 releases" in panel.views.value

@@ -115,13 +115,13 @@ def test_answers_come_from_beside_the_panel() -> None:
     panel = budget_panel(**SMALL, trips=2, epsilon=2.0, interactive=True)
     panel.box()
     assert "Being computed" in panel.views.value
-    _until(lambda: "is epsilon" in panel.views.value)
+    _until(lambda: " is epsilon " in panel.views.value)
     before = panel.views.value
     panel.controls["trips"].value = 8
     assert "adds at most 8 trips" in panel.views.value != before
     panel.controls["find"].value = EPSILON
     assert panel.controls["epsilon"].disabled and not panel.controls["noise"].disabled
-    _until(lambda: "is epsilon" in panel.views.value)
+    _until(lambda: " is epsilon " in panel.views.value)
     panel.controls["batch"].value = 1024
     panel.controls["n"].value = 1000
     assert "batch = 1024: at most n" in panel.message.value

@@ -7,11 +7,15 @@ from statistics import median
 from typing import Any
 
 from trajkit.benchmarks import BenchRow
-from trajkit.explore.anonymity import AnonymityPanel, anonymity_panel
+from trajkit.explore.anonymity import BINS, AnonymityPanel, anonymity_panel
+from trajkit.explore.anonymity import CELLS_M as PLAYGROUND_M
 from trajkit.explore.audits import audits_panel
-from trajkit.explore.budget_panel import budget_panel
+from trajkit.explore.budget import TRIPS
+from trajkit.explore.budget_panel import EPSILONS, budget_panel
 from trajkit.explore.data import CELLS_M, MINUTES, MOST_POINTS, data_panel
-from trajkit.explore.noise import noise_panel
+from trajkit.explore.games import BUDGETS
+from trajkit.explore.noise import EPSILONS as NOISE_EPSILONS
+from trajkit.explore.noise import MECHANISMS, noise_panel
 from trajkit.explore.on_demand import OnDemandPanel
 from trajkit.explore.panel import Panel
 from trajkit.explore.runs import runs_panel
@@ -57,20 +61,19 @@ def _privacy() -> list[BenchRow]:
     noise.box()
     budget, made = _begun("budget planner, answers to all epsilons", budget_panel(interactive=True))
     audits, played = _begun("one audit game played and judged", audits_panel(interactive=True))
-    panels = (
-        (playground, ("k", "cell_m", "bins")),
-        (noise, ("mechanism", "epsilon")),
-        (budget, ("epsilon", "trips")),
-        (audits, ("counted",)),
-    )
-    found = [made, played]
-    for panel, names in panels:
-        for name in names:
-            options = (
-                [value for _, value in panel.controls[name].options] if name != "k" else [2, 3, 5, 8, 13, 21, 34, 50]
-            )
-            found += _answers("explore-privacy", panel, name, options)
-    return found
+    moved: list[tuple[str, Panel, dict[str, list[Any]]]] = [
+        ("k-anonymity", playground, {"k": [2, 3, 5, 8, 13, 21, 34, 50], "cell_m": [*PLAYGROUND_M], "bins": [*BINS]}),
+        ("noise", noise, {"mechanism": [*MECHANISMS], "epsilon": [*NOISE_EPSILONS]}),
+        ("budget", budget, {"epsilon": [*EPSILONS], "trips": [*TRIPS]}),
+        ("audits", audits, {"counted": [*BUDGETS]}),
+    ]
+    return [
+        made, played,
+        *(
+            row for what, panel, controls in moved for name, values in controls.items()
+            for row in _answers(f"explore-privacy, {what}", panel, name, values)
+        ),
+    ]  # fmt: skip
 
 
 def _begun(what: str, panel: OnDemandPanel) -> tuple[OnDemandPanel, BenchRow]:

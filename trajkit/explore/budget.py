@@ -185,7 +185,7 @@ def _by_accountant(found: Answer) -> dict[str, tuple[float, str]]:
 def _attacker(q: Question, found: Answer) -> str:
     one, user = (float(most_hits(s.epsilon, q.delta, ALARM)) for s in (found.trajectory, found.users[q.trips]))
     return (
-        f"With {ALARM:.0%} false alarms the best attacker recognises at most {_percent(one)} of the trajectories and {_percent(user)} of "
+        f"With {ALARM:.0%} false alarms the best attacker may recognise up to {_percent(one)} of the trajectories and {_percent(user)} of "
         "the users in the data"
     )
 
@@ -221,7 +221,9 @@ def _words(q: Question, found: Answer) -> Text:
             "The bound on the trips of a user must be public and enforced (<code>trips_per_user</code>), or the figure per user is void."
         )
     most = f"{q.trips} trip{'s' if q.trips > 1 else ''}"
-    headline = f"Epsilon {one.epsilon:.3g} per trajectory is epsilon {user.epsilon:.3g}{loose} per user who adds at most {most}."
+    asked = one.epsilon if q.epsilon is None or q.unit == "user" else q.epsilon
+    spent = "" if asked == one.epsilon else f" ({one.epsilon:.3g} is spent)"
+    headline = f"Epsilon {asked:.3g} per trajectory{spent} is epsilon {user.epsilon:.3g}{loose} per user who adds at most {most}."
     return Text(
         f'<p style="font-size: 1.35em"><b>{escape(headline)}</b></p><ul>{"".join(f"<li>{i}</li>" for i in items)}</ul>',
         wide=True,

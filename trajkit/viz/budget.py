@@ -70,12 +70,12 @@ def accountants_and_attacker(
         right.plot(alarms, values, color=colour, ls=style, lw=2, label=name)
     right.plot(alarms, alarms, color=FAINT, ls=":", lw=1.4, label="a guess")
     right.axvline(0.01, color=INK, lw=0.8)
-    right.set(xscale="log", xlim=(alarms[0], 1), ylim=(-0.02, 1.05), xlabel="false alarms", ylabel="recognised at most")
+    right.set(xscale="log", xlim=(alarms[0], 1), ylim=(-0.02, 1.45), xlabel="false alarms", ylabel="recognised at most")
     right.set_xticks([1e-4, 1e-3, 1e-2, 1e-1, 1], ["0.01 %", "0.1 %", "1 %", "10 %", "all"])
     right.set_yticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
     right.minorticks_off()
     right.set_title("what the best attacker can do", fontsize=10)
-    right.legend(frameon=False, fontsize=9, loc="best")
+    right.legend(frameon=False, fontsize=9, loc="upper left")
     return fig
 
 

@@ -22,7 +22,7 @@ def game_figure(
     ``bounds``: on epsilon, after each of ``budgets`` trainings a world, of which ``chosen`` is marked; ``most``: what perfect scores would show.
     """
     fig = Figure(figsize=(11.0, 3.8))
-    left, middle, right = (fig.add_axes((x, 0.14, 0.26, 0.72)) for x in (0.055, 0.385, 0.715))
+    left, middle, right = (fig.add_axes((x, 0.14, 0.24, 0.72)) for x in (0.08, 0.405, 0.735))
     _histograms(left, scores)
     _roc(middle, roc, allowed, claimed)
     right.plot(budgets, most, color=FAINT, ls=":", lw=1.6, label="the most it could show")
@@ -68,9 +68,9 @@ def _histograms(ax: Axes, scores: tuple[np.ndarray, np.ndarray] | None) -> None:
         counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
         ax.stairs(counts, edges, fill=True, color=colour, alpha=0.4)
         ax.stairs(counts, edges, color=colour, ls=style, lw=1.6, label=label)
-    ax.set_ylim(0, 1.3 * ax.get_ylim()[1])
+    ax.set_ylim(0, 1.35 * ax.get_ylim()[1])
     ax.locator_params(nbins=5)
-    ax.legend(frameon=False, fontsize=9, loc="upper center", ncols=2)
+    ax.legend(frameon=False, fontsize=9, loc="upper left")
 
 
 def _roc(
