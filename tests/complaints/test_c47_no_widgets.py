@@ -25,9 +25,14 @@ def test_notebooks_that_run_alone_hold_no_widgets(path: Path) -> None:
     [
         ("explore-data", {"dataset_settings": {"people": 60, "days": 2, "seed": 0}}, 4),
         ("explore-runs", {"profile": "smoke", "epsilon": 10.0}, 5),
+        (
+            "explore-privacy",
+            {"dataset_settings": {"people": 60, "days": 2, "seed": 0}, "steps": 50, "releases": 2000},
+            6,
+        ),
         ("index", {}, 0),
     ],
-    ids=["data", "runs", "index"],
+    ids=["data", "runs", "privacy", "index"],
 )
 def test_explore_notebooks_show_figures_where_nobody_looks(
     name: str, parameters: dict[str, Any], pictures: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -34,6 +34,7 @@ from trajkit.seeds import rng
 
 TWICE, METRIC = "noise for twice the epsilon", "kappa = epsilon"
 FLAWS = (TWICE, METRIC)
+SCORE = "log-likelihood ratio"
 DELTA, NORM = 1e-6, 1.0  # of Gaussian noise; all rows are of this norm
 
 
@@ -107,9 +108,24 @@ def mechanism_game(
     Gaussian noise is claimed at delta 1e-6, the others at 0; ``dimension`` is that of the rows (counts have none). Raises ParameterError
     for what is unknown, a flaw that the mechanism cannot have, and as `audit` does.
     """
+    started = time.monotonic()
+    a, b, curve, delta = drawn_scores(
+        mechanism, epsilon=epsilon, dimension=dimension, releases=releases, seed=seed, flaw=flaw
+    )
+    found = audit({SCORE: (a, b)}, delta=delta, level=level, curve=curve)
+    rows = "" if mechanism.endswith("geometric") else f", dimension {dimension}"
+    seconds = time.monotonic() - started
+    return judged(
+        found, subject=f"{mechanism}{rows}, {flaw}", test="mechanism", claimed_epsilon=float(epsilon), seconds=seconds
+    )
+
+
+def drawn_scores(
+    mechanism: str, *, epsilon: float, dimension: int, releases: int, seed: int, flaw: str = SOUND
+) -> tuple[np.ndarray, np.ndarray, Curve, float]:
+    """Scores [releases] with and without, the claimed curve, and the delta of the claim. Errors as those of `mechanism_game`."""
     _check(mechanism, flaw, releases)
     check_whole(dimension, "dimension", 2, "the columns of the rows")
-    started = time.monotonic()
     worst = MECHANISMS[mechanism](dimension)
     claimed = worst.calibrated(epsilon)
     used = claimed if flaw == SOUND else worst.calibrated(2 * epsilon)
@@ -122,13 +138,7 @@ def mechanism_game(
         for name, row in zip(("with", "without"), worst.inputs, strict=True)
     )
     at = np.linspace(0.0, epsilon, CURVE_POINTS)
-    curve = Curve(tuple(map(float, at)), tuple(float(claimed.delta(e)) for e in at))
-    found = audit({"log-likelihood ratio": (a, b)}, delta=worst.delta, level=level, curve=curve)
-    rows = "" if mechanism.endswith("geometric") else f", dimension {dimension}"
-    seconds = time.monotonic() - started
-    return judged(
-        found, subject=f"{mechanism}{rows}, {flaw}", test="mechanism", claimed_epsilon=float(epsilon), seconds=seconds
-    )
+    return a, b, Curve(tuple(map(float, at)), tuple(float(claimed.delta(e)) for e in at)), worst.delta
 
 
 def mechanism_table(

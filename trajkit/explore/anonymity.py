@@ -51,7 +51,13 @@ class Playground:
         self.who = persons(trajs, "user")
         self.people = len(np.unique(self.who))
         large = len(CELLS_M) * len(BINS) if trajs.n_points <= MOST_POINTS else KEPT_LARGE
-        for name, size in (("classes", large), ("labels", large), ("shared_by", KEPT), ("alone", KEPT), ("named", KEPT)):
+        for name, size in (
+            ("classes", large),
+            ("labels", large),
+            ("shared_by", KEPT),
+            ("alone", KEPT),
+            ("named", KEPT),
+        ):
             setattr(self, name, lru_cache(size)(getattr(self, name)))
 
     def prepare(self) -> Steps:
@@ -153,7 +159,11 @@ class Views:
         )
 
     def _curves(self, cell_m: int, bins: str, k: int, where: str, told: str) -> Picture:
-        lost, before, after = self.play.suppression(cell_m, bins), self.play.alone(cell_m, bins), self.play.named(cell_m, bins, k)
+        lost, before, after = (
+            self.play.suppression(cell_m, bins),
+            self.play.alone(cell_m, bins),
+            self.play.named(cell_m, bins, k),
+        )
         titles = (where, f"{min(TARGETS, self.play.people)} people attacked, bands: 95 % intervals")
         figure = figures.suppression_and_risk(KS, lost, before, after, k=k, titles=titles)
         alt = f"Left, suppressed shares against k ({where}): at k = {k} {told}. Right, chance to name a person by known points: at most "

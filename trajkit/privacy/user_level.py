@@ -70,7 +70,8 @@ def group_level_epsilon(
     least = max(LEAST_EPSILON, user_level_epsilon(mechanism, delta=delta, max_records_per_user=1).epsilon)
     curve = accountants.pld_curve(mechanism, interval)
     epsilons = least * np.linspace(1.0, FARTHEST, GRID)
-    deltas = np.asarray(curve(epsilons), dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond e^709 the curve is NaN, which no target meets
+        deltas = np.asarray(curve(epsilons), dtype=np.float64)
     enough = np.log(np.maximum(deltas, 1e-300)) + _log_growth(epsilons, m) <= math.log(delta)
     epsilon = m * float(epsilons[np.argmax(enough)]) if enough.any() else math.inf
     name = f"{accountants.pld_name()}, group privacy over its curve"
