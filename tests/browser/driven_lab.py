@@ -60,9 +60,8 @@ class Lab:
         command += ["--ServerApp.port_retries=0", f"--ServerApp.root_dir={self.folder}"]
         self.log = self.folder / "server.log"
         environment = {**os.environ, **own}
-        server = subprocess.Popen(
-            command, env=environment, cwd=self.folder, stdout=self.log.open("wb"), stderr=subprocess.STDOUT
-        )
+        with self.log.open("wb") as log:
+            server = subprocess.Popen(command, env=environment, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT)
         self._wait(server)
         return server
 

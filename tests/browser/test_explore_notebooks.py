@@ -81,21 +81,31 @@ def test_explore_runs(lab: Lab, page: Any, pixels: Any, shot: Any) -> None:
     shot(page, "explore-runs-epsilon")
 
 
+def test_explore_privacy(lab: Lab, page: Any, pixels: Any, shot: Any) -> None:
+    lab.run_all(page, "explore-privacy", {"dataset_settings": CITY, "releases": 10000})
+    _until(lambda: len(_pictures(page)) >= 4, page)
+    shot(page, "explore-privacy")
+    for label, share in (("trips per user, at most", 0.4), ("k", 0.5), ("claimed epsilon", -0.3), ("epsilon", 0.3)):
+        before = _pictures(page)
+        drag(page, label, share)
+        _until(lambda before=before: _pictures(page) != before, page)
+        shot(page, f"explore-privacy-{label.split(',')[0].replace(' ', '-')}")
+
+
 def test_the_index_leads_to_every_notebook(lab: Lab, page: Any, shot: Any) -> None:
     lab.run_all(page, "index", {})
     shot(page, "index")
     page.locator(".jp-MarkdownOutput a", has_text="explore-data").first.click()
-    page.wait_for_selector(".jp-Notebook:visible >> text=Explore", timeout=60_000)
+    page.wait_for_selector(".lm-TabBar-tab.lm-mod-current >> text=explore-data.ipynb", timeout=60_000)
 
 
 def test_a_saved_notebook_updates_its_text_twin(lab: Lab, page: Any) -> None:
-    twin = lab.folder / "notebooks" / "text" / "method-flat.py"
-    lab.run_all(
-        page, "method-flat", {"seed": 3, "n_release": 60, "dataset_settings": {"people": 40, "days": 1, "seed": 0}}
-    )
-    assert "seed = 3" not in twin.read_text()
-    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
-    _until(lambda: "n_release = 60" in twin.read_text(), page)
+    twin = lab.folder / "notebooks" / "text" / "index.py"
+    lab.run_all(page, "index", {})
+    cells = twin.read_text().count("# %%")
+    for command in ("notebook:insert-cell-below", "docmanager:save"):
+        page.evaluate(f"() => window.jupyterapp.commands.execute('{command}')")
+    _until(lambda: twin.read_text().count("# %%") == cells + 1, page)
 
 
 @pytest.fixture(autouse=True)
