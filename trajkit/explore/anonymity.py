@@ -37,10 +37,11 @@ BINS = {"15 min": 15, "30 min": 30, "1 h": 60, "2 h": 120, "4 h": 240, "1 day": 
 KS = range(2, 51)
 LEAST_LABELS = 2  # a single place is no movement: the default of `trajkit.anonymize.search.KAnonymityConfig`
 KNOWN = (1, 2, 3, 4)  # points known of a person
-TARGETS = 300
+TARGETS = 200
 KEPT, KEPT_LARGE = 256, 6  # small and large results that are kept
 MOST_POINTS = 2_000_000  # up to here all settings are prepared when the panel opens, and kept
 MAP_CELLS = 48
+PICTURES = 64  # of each kind that are kept
 
 
 class Playground:
@@ -126,6 +127,14 @@ def _below(shared: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     return np.cumsum(counts)[np.array(KS) - 1] / max(counts.sum(), 1)
 
 
+def _passes(trajs: Trajectories, grid: Grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each pair of a trajectory and a cell of ``grid`` that it has points in, int64 [p] each, and how many points."""
+    cell = grid.cell_of(trajs.xy)
+    inside = cell >= 0
+    pairs, points = np.unique(trajs.traj_of_point[inside] * grid.n_cells + cell[inside], return_counts=True)
+    return pairs // grid.n_cells, pairs % grid.n_cells, points
+
+
 class Views:
     """Curve of suppression, risk, map and words for one choice."""
 
@@ -135,9 +144,12 @@ class Views:
         x0, y0, x1, y1 = found.bounds
         side = max(x1 - x0, y1 - y0) / MAP_CELLS
         self.grid = Grid(found.bounds, *(max(1, round(length / side)) for length in (x1 - x0, y1 - y0)))
-        self.place = self.grid.cell_of(trajs.xy)
+        self.passes = _passes(trajs, self.grid)
+        self.all = np.bincount(self.passes[1], weights=self.passes[2], minlength=self.grid.n_cells)
         chosen = rng(0, "sampling", "explore").permutation(len(trajs))[:SHOWN]
         self.shown = np.sort(chosen)
+        for name in ("_curves", "_map"):
+            setattr(self, name, lru_cache(PICTURES)(getattr(self, name)))
         self.streets = figures.street_picture(found.streets, found.bounds)
 
     def __call__(self, *, cell_m: int, bins: str, k: int) -> list[View]:
@@ -173,15 +185,14 @@ class Views:
 
     def _map(self, cell_m: int, bins: str, k: int, where: str) -> Picture:
         found, kept = self.found, self.play.shared_by(cell_m, bins) >= k
-        inside = self.place >= 0
-        lost = np.repeat(~kept, found.trajs.lengths)
-        all_, gone = (np.bincount(self.place[yes], minlength=self.grid.n_cells) for yes in (inside, inside & lost))
-        share = np.where(all_ > 0, gone / np.maximum(all_, 1), np.nan).reshape(self.grid.ny, self.grid.nx)
+        trip, cell, points = self.passes
+        gone = np.bincount(cell, weights=points * ~kept[trip], minlength=self.grid.n_cells)
+        share = np.where(self.all > 0, gone / np.maximum(self.all, 1), np.nan).reshape(self.grid.ny, self.grid.nx)
         shown = found.trajs.take(self.shown)
         figure = figures.lost_map(
             share, shown, kept[self.shown], bounds=found.bounds, streets=self.streets, title=f"k = {k}"
         )
-        whole_lost = float((share[all_.reshape(share.shape) > 0] == 1).mean()) if inside.any() else 0.0
+        whole_lost = float((share[~np.isnan(share)] == 1).mean()) if points.any() else 0.0
         alt = f"Maps at k = {k}, {where}: {whole_lost:.0%} of the visited places lose all their points; "
         return Picture(figure, f"{alt}{int(kept[self.shown].sum())} of {len(self.shown)} example trips are kept")
 

@@ -36,7 +36,12 @@ def suppression_and_risk(
         colour, style, marker = STYLES[name]
         left.plot(ks, values, color=colour, ls=style, lw=2, label=f"{name}: {values[at]:.0%} at k = {k}")
         left.plot(k, values[at], color=colour, marker=marker, ms=9)
-    left.set(xlabel="k: people who must be alike", ylabel="share that is suppressed", xlim=(ks[0] - 1, ks[-1] + 1))
+    left.set(
+        xlabel="k: people who must be alike",
+        ylabel="share that is suppressed",
+        xlim=(ks[0] - 1, ks[-1] + 1),
+        xticks=[ks[0], *range(10, ks[-1] + 1, 10)],
+    )
     sets = [(before, "guess_success", "guess", VERMILION, "s", "same cells and bins, nothing suppressed")]
     if after is not None:
         sets.append((after, "success", "success", BLUE, "o", f"released at k = {k}"))
