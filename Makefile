@@ -35,11 +35,11 @@ export TRAJKIT_PURPOSE := $(value PURPOSE)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env $(QUESTIONS) assess dpia release smoke test lint nightly bench doctor gpu-check lab pages lock clean
+.PHONY: help env $(QUESTIONS) assess dpia release smoke test test-browser lint nightly bench doctor gpu-check lab pages lock clean
 
 help:
 	@echo "make TARGET [SETTING=value ...]"
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 	@echo "settings of the questions (make rq1 ...)"
 	@echo "  PROFILE    smoke (seconds) | quick (minutes, the default) | full (hours) | paper (as published, needs a GPU)"
 	@echo "  DATASET    city (simulated, the default) | porto | geolife | tables"
@@ -75,8 +75,11 @@ release: $(ENV) ## hand over: METHOD=... DATA=my.yaml OUT=folder EPSILON=1 (or P
 smoke: ## every question in its smallest form, under 2 minutes
 	@for question in $(QUESTIONS); do $(MAKE) --no-print-directory $$question PROFILE=smoke || exit 1; done
 
-test: lint ## lint, then all tests but the slow ones
-	$(PY) -m pytest -n $(WORKERS) -m "not slow"
+test: lint ## lint, then all tests but the slow ones and those that need a browser
+	$(PY) -m pytest -n $(WORKERS) -m "not slow and not browser"
+
+test-browser: $(ENV) ## notebooks in JupyterLab, saved maps and reports in Chromium, without a network (Debian: apt-get install chromium) -> outputs/browser/
+	TRAJKIT_BROWSER=needed $(PY) -m pytest tests/browser
 
 lint: $(ENV) ## ruff and mypy
 	$(PY) -m ruff check .

@@ -66,7 +66,7 @@ def test_explore_data(lab: Lab, page: Any, pixels: Any, shot: Any) -> None:
 
 
 def test_explore_runs(lab: Lab, page: Any, pixels: Any, shot: Any) -> None:
-    lab.run_all(page, "explore-runs", {"dataset_settings": CITY})
+    lab.run_all(page, "explore-runs", {})
     page.wait_for_selector(CANVAS, timeout=120_000)
     _until(lambda: "done" in page.locator(".jp-Notebook").inner_text(), page, seconds=240)
     shot(page, "explore-runs")
@@ -85,11 +85,16 @@ def test_explore_privacy(lab: Lab, page: Any, pixels: Any, shot: Any) -> None:
     lab.run_all(page, "explore-privacy", {"dataset_settings": CITY, "releases": 10000})
     _until(lambda: len(_pictures(page)) >= 4, page)
     shot(page, "explore-privacy")
-    for label, share in (("trips per user, at most", 0.4), ("k", 0.5), ("claimed epsilon", -0.3), ("epsilon", 0.3)):
+    for label, share in (
+        ("trips per user, at most", 0.4),
+        ("k", 0.5),
+        ("claimed epsilon", -0.3),
+        ("sensitivity (trips of one person)", 0.4),
+    ):
         before = _pictures(page)
         drag(page, label, share)
         _until(lambda before=before: _pictures(page) != before, page)
-        shot(page, f"explore-privacy-{label.split(',')[0].replace(' ', '-')}")
+        shot(page, f"explore-privacy-{label.split(',')[0].split(' (')[0].replace(' ', '-')}")
 
 
 def test_the_index_leads_to_every_notebook(lab: Lab, page: Any, shot: Any) -> None:

@@ -40,6 +40,7 @@ def test_bare_make_lists_every_public_target_with_a_line() -> None:
         "dpia",
         "smoke",
         "test",
+        "test-browser",
         "lint",
         "nightly",
         "bench",
