@@ -39,7 +39,7 @@ class ResourceError(RunFailedError):
 
 
 class StoppedError(TrajkitError):
-    """A training was asked to stop; its checkpoint is written and the same run goes on from there."""
+    """A run was asked to stop; where its training had begun, the same run goes on from its checkpoint."""
 
 
 DISK_FULL = (

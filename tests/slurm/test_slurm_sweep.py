@@ -31,7 +31,9 @@ def cluster() -> Iterator[Path]:
         pytest.skip("a Slurm of its own needs root")
     if absent:
         pytest.skip(f"{', '.join(absent)} not installed: see tests/slurm/install.sh")
-    folder = Path(tempfile.mkdtemp(prefix="trajkit-slurm-"))  # everybody must get at munge's socket, so not in pytest's folder
+    folder = Path(
+        tempfile.mkdtemp(prefix="trajkit-slurm-")
+    )  # everybody must get at munge's socket, so not in pytest's folder
     subprocess.run([CLUSTER, "up", folder], check=True, timeout=120)
     os.environ["SLURM_CONF"] = str(folder / "etc" / "slurm.conf")
     try:
@@ -72,7 +74,7 @@ def test_a_sweep_survives_the_death_of_its_head_and_of_jobs(cluster: Path, tmp_p
     for rid in runs:
         same = [(folder / "runs" / rid / "metrics.json").read_bytes() for folder in (here, there)]
         assert same[0] == same[1], f"{rid}: other metrics on the cluster"
-        log = (there / "logs" / f"{rid}.log").read_text()
+        log = (there / "runs" / rid / "run.log").read_text()
         assert log.count("done:") == 1, f"{rid} was done more than once:\n{log}"
         starts = re.findall(r"slurm: job (\d+) on", log)
         assert len(starts) == (3 if rid == shot_run else 1), f"{rid} was begun more than once:\n{log}"
@@ -100,7 +102,7 @@ def test_preempted_it_goes_on_from_its_checkpoint_and_a_silent_controller_loses_
     _until(checkpoint.is_file, "it trains", alive=head)
     (job,) = _jobs()
     subprocess.run(["scancel", "--signal=USR1", "--batch", job], check=True)
-    log = there / "logs" / f"{rid}.log"
+    log = there / "runs" / rid / "run.log"
     _until(lambda: "goes back into the queue" in log.read_text(), "it is back in the queue", alive=head)
     _until(lambda: "start 2" in log.read_text(), "it starts again", alive=head)
     assert list(_jobs()) == [job], "under its own number"

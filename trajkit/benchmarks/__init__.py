@@ -21,6 +21,7 @@ PARTS: tuple[str, ...] = (
     "trajkit.benchmarks.k_delta:rows",
     "trajkit.benchmarks.uniqueness:rows",
     "trajkit.benchmarks.anonymity:rows",
+    "trajkit.benchmarks.engine:rows",
 )
 
 

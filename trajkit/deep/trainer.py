@@ -113,15 +113,14 @@ class Trainer:
             while self.step < self.settings.steps:
                 n, loss = self._take_step()
                 bar.advance(n * self.objective.draws, loss)
-                due = stop.asked or time.monotonic() - saved >= self.settings.checkpoint_every_s
+                last = stop.asked  # once: what is said at the end must be saved
+                due = last or time.monotonic() - saved >= self.settings.checkpoint_every_s
                 if self.checkpoint is not None and (due or self.step == self.settings.steps):
                     save_checkpoint(self.checkpoint, self._state())
                     saved = time.monotonic()
                 self.after_step(self.step)
-                if stop.asked:
-                    raise StoppedError(
-                        f"stopped at step {self.step} of {self.settings.steps}: {self.checkpoint} goes on from there"
-                    )
+                if last:
+                    raise StoppedError(f"stopped by a signal at step {self.step} of {self.settings.steps}")
         if self.ledger["steps"] != self.settings.steps or self.step != self.settings.steps:
             raise PrivacyAccountingError(
                 f"{self.step} steps were taken, {self.ledger['steps']} accounted, {self.settings.steps} planned: nothing may be released"

@@ -19,6 +19,7 @@ from trajkit.study.params import ROOT
 from trajkit.yamlio import write_text
 
 MANIFEST = "manifest.json"
+LOG = "run.log"  # what a job prints, before and after its manifest
 # another version of one of these may give other numbers
 DECIDING = (
     "torch",
@@ -88,7 +89,9 @@ def why_unusable(folder: Path) -> str:
 
 def state_of(folder: Path) -> str:
     """A short text that changes when a file of the folder is replaced, or the packages here are: what was checked once need not be again."""
-    files = sorted((p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in folder.iterdir() if p.is_file())
+    files = sorted(
+        (p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in folder.iterdir() if p.is_file() and p.name != LOG
+    )
     return hashlib.sha256(json.dumps([files, _installed(*DECIDING)]).encode()).hexdigest()[:16]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from trajkit.errors import MissingDataError
-from trajkit.study.manifest import MANIFEST, state_of, why_unusable
+from trajkit.study.manifest import LOG, MANIFEST, state_of, why_unusable
 from trajkit.study.run import OUTPUTS
 from trajkit.yamlio import write_text
 
@@ -44,7 +44,7 @@ def set_aside_unusable(folders: Iterable[Path]) -> list[str]:
 def _why_incomplete(folder: Path) -> str:
     """Why a folder without a manifest is not gone on from: it was begun elsewhere, so a file in it may be cut short."""
     begun_here = any((OUTPUTS / "locks" / f"{prefix}{folder.name}.lock").exists() for prefix in ("", "audit-"))
-    own = {"params.yaml", "PRIVATE"}
+    own = {"params.yaml", "PRIVATE", LOG}
     begun = any(p.name not in own and not p.name.startswith(".") for p in folder.iterdir())
     return "it is incomplete and was begun on another machine" if begun and not begun_here else ""
 
