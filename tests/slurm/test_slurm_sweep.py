@@ -91,7 +91,7 @@ def test_a_sweep_survives_the_death_of_its_head_and_of_jobs(cluster: Path, tmp_p
 def test_preempted_it_goes_on_from_its_checkpoint_and_a_silent_controller_loses_nothing(
     cluster: Path, tmp_path: Path
 ) -> None:
-    question = _question(tmp_path, steps=500)
+    question = _question(tmp_path, steps=300)
     here, there = tmp_path / "here", tmp_path / "there"
     local = _start(here, "study", str(question), "--profile", "smoke")
     assert local.wait(timeout=400) == 0, _said(here)
@@ -121,7 +121,7 @@ def test_preempted_it_goes_on_from_its_checkpoint_and_a_silent_controller_loses_
 def _question(folder: Path, *, steps: int) -> Path:
     parameters = {
         "regime": "private", "epsilon": 10.0, "channels": 8, "steps": steps, "batch_size": 32, "sampling_steps": 5,
-        "noise_draws_per_example": 1, "checkpoint_every_s": 0.5,
+        "noise_draws_per_example": 1, "checkpoint_every_s": 0.3,
     }  # fmt: skip
     smoke = {
         "about": "a test.", "seeds": 1, "length": 32, "n_release": 30, "datasets": {"city": {"people": 40, "days": 2, "seed": 5}},

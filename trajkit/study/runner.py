@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from traitlets.config import Config
 
 from trajkit.errors import DISK_FULL, MissingDataError, ResourceError, RunFailedError, TrajkitError
 from trajkit.parameters import checked
@@ -108,10 +110,11 @@ def execute(template: Path, target: Path, parameters: dict[str, Any], sentinel: 
     # figures go into the notebook, whatever the shell says
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     try:
-        papermill.execute_notebook(
-            str(template), str(target), parameters=parameters, kernel_name="python3", cwd=str(ROOT),
-            progress_bar=False, store_widget_state=False, log_output=False, extra_arguments=["--log-level=CRITICAL"],
-        )  # fmt: skip
+        with _own_sockets() as config:
+            papermill.execute_notebook(
+                str(template), str(target), parameters=parameters, kernel_name="python3", cwd=str(ROOT), config=config,
+                progress_bar=False, store_widget_state=False, log_output=False, extra_arguments=["--log-level=CRITICAL"],
+            )  # fmt: skip
     except papermill.PapermillExecutionError as error:
         kind = ResourceError if error.ename in OUT_OF_MEMORY else RunFailedError
         raise kind(f"{template.name}, cell {error.cell_index}: {error.ename}: {error.evalue}") from error
@@ -119,10 +122,25 @@ def execute(template: Path, target: Path, parameters: dict[str, Any], sentinel: 
         raise ResourceError(
             f"{template.name}: the kernel died, most often for want of memory: run fewer side by side (JOBS=1)"
         ) from error
+    except RuntimeError as error:
+        raise ResourceError(f"{template.name}: the kernel did not start: {error}") from error
     finally:
         os.environ.clear()
         os.environ.update(environment)
     check_executed(target, sentinel=sentinel)
+
+
+@contextmanager
+def _own_sockets() -> Iterator[Config]:
+    """Configuration of a kernel that is talked to by socket files in a folder of its own.
+
+    TCP ports are drawn before they are bound: of many kernels that start on one machine, some draw the same.
+    """
+    place = tempfile.gettempdir()
+    short = place if len(place) < 40 else "/tmp"  # a socket's path has at most 107 characters
+    with tempfile.TemporaryDirectory(prefix="trajkit-", dir=short) as folder:
+        own = {"transport": "ipc", "ip": f"{folder}/socket", "connection_file": f"{folder}/kernel.json"}
+        yield Config({"KernelManager": own})
 
 
 def _notebook_parameters(template: Path, folder: Path, config: RunConfig) -> dict[str, Any]:
