@@ -36,7 +36,7 @@ export TRAJKIT_PURPOSE := $(value PURPOSE)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env $(QUESTIONS) assess dpia release smoke test test-slurm sweep sweep-plan sweep-resume lint nightly bench doctor gpu-check lab lock clean
+.PHONY: help env $(QUESTIONS) assess dpia release smoke test test-slurm sweep sweep-plan sweep-resume lint nightly bench doctor gpu-check lab pages lock clean
 
 help:
 	@echo "make TARGET [SETTING=value ...]"
@@ -113,10 +113,16 @@ doctor: $(ENV) ## versions, kernel, accelerator, data found, and what to do abou
 gpu-check: $(ENV) ## compare GPU with CPU, under 8 minutes; says so where there is no GPU
 	@$(PY) -m trajkit gpu-check
 
-lab: $(ENV) ## open the notebooks in JupyterLab
+lab: $(ENV) ## open JupyterLab on an index of the notebooks: explore data, releases and privacy
 	@settings="$$($(PY) -c 'import sys; print(sys.prefix)')/share/jupyter/lab/settings"; mkdir -p "$$settings"; \
 	test -e "$$settings/overrides.json" || cp workflow/jupyter-overrides.json "$$settings/overrides.json"
-	@$(PY) -m jupyterlab --notebook-dir=.
+	@$(PY) -m jupyterlab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/index.ipynb
+
+pages: $(ENV) ## the explore notebooks as pages, without code, by Voila (pip install "trajkit[pages]")
+	@$(PY) -c 'import voila' 2>/dev/null || { echo 'trajkit: pages need Voila: $(PY) -m pip install "voila>=0.5.8,<0.6", then make pages again'; exit 2; }
+	@echo "open localhost:8866/voila/render/index.ipynb (stop with Ctrl-C)"
+	@JUPYTER_PATH=workflow/jupyter $(PY) -m voila notebooks --template=kit --no-browser --Voila.ip=127.0.0.1 --port=8866 \
+	    --VoilaConfiguration.extension_denylist='["jupyterlab-jupytext"]'
 
 lock: ## re-resolve requirements.lock and environment.yml with uv (LOCK_FLAGS=--upgrade for newer versions)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-package torch --extra test \

@@ -21,6 +21,8 @@ PARTS: tuple[str, ...] = (
     "trajkit.benchmarks.k_delta:rows",
     "trajkit.benchmarks.uniqueness:rows",
     "trajkit.benchmarks.anonymity:rows",
+    "trajkit.benchmarks.explore:rows",
+    "trajkit.benchmarks.maps:rows",
     "trajkit.benchmarks.engine:rows",
 )
 

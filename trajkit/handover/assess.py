@@ -11,9 +11,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import LogNorm
+import seaborn as sns
+from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 
 from trajkit.handover.document import Page, shown
@@ -22,7 +22,8 @@ from trajkit.handover.recommend import recommendation
 from trajkit.handover.release import Source
 from trajkit.study.run import OUTPUTS, mark_figures_private
 from trajkit.study.tables import about, drop_table
-from trajkit.viz.plots import finished
+from trajkit.viz.colours import ORANGE
+from trajkit.viz.figures import finished, subplots
 from trajkit.yamlio import write_text
 
 PRIVATE = "PRIVATE: made from the raw data, covered by no guarantee. It stays with the owner of the data"
@@ -120,13 +121,13 @@ def density_map(found: Measured) -> Figure:
     people, k = found.density.astype(float), found.measures.k
     steps = np.where(people >= k, np.maximum(2.0 ** np.floor(np.log2(np.maximum(people, 1))), k), np.nan)
     x0, y0, x1, y1 = (v / 1000 for v in found.grid.bounds)
-    fig, ax = plt.subplots(figsize=(6.2, 5.2), layout="constrained")
+    fig, ax = subplots(figsize=(6.2, 5.2), layout="constrained")
     ax.imshow(
-        np.where((people > 0) & (people < k), 1.0, np.nan), origin="lower", extent=(x0, x1, y0, y1), cmap="Reds", vmin=0, vmax=1.6
+        np.where((people > 0) & (people < k), 1.0, np.nan), origin="lower", extent=(x0, x1, y0, y1), cmap=ListedColormap([ORANGE])
     )  # fmt: skip
     high = float(np.nanmax(steps)) if np.isfinite(steps).any() else 2.0 * k
     image = ax.imshow(
-        steps, origin="lower", extent=(x0, x1, y0, y1), cmap="viridis_r", norm=LogNorm(k, max(high, k + 1.0))
+        steps, origin="lower", extent=(x0, x1, y0, y1), cmap=sns.color_palette("crest", as_cmap=True), norm=LogNorm(k, max(high, k + 1.0))
     )  # fmt: skip
     powers = 2.0 ** np.arange(np.ceil(np.log2(k)), np.log2(max(high, k + 1.0)) + 0.01)
     ticks = np.union1d([float(k)], powers[powers >= 1.3 * k])
@@ -135,8 +136,11 @@ def density_map(found: Measured) -> Figure:
     bar.set_ticklabels([f"{t:g}" for t in ticks])
     ax.set_xticks([x0, x1], ["0", f"{x1 - x0:.0f} km"])
     ax.set_yticks([y0, y1], ["0", f"{y1 - y0:.0f} km"])
-    ax.set_title(f"cells of {CELL_M / 1000:g} km; red: fewer than {k} people, white: nobody", fontsize=10)
-    return finished(fig)
+    ax.set_title(f"cells of {CELL_M / 1000:g} km; orange: fewer than {k} people, white: nobody", fontsize=10)
+    return finished(
+        fig,
+        f"Map of how many people were in each cell of {CELL_M / 1000:g} km; orange: fewer than {k} people, white: nobody.",
+    )
 
 
 def _page(source: Source, found: Measured, record: dict[str, Any]) -> Page:

@@ -34,6 +34,14 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     return high
 
 
+def central_limit_mu(*, sample_rate: float, noise_multiplier: float, steps: int) -> float:
+    """mu that the central limit gives DP-SGD with Poisson sampling: q sqrt(T (e^(1/sigma^2) - 1)) (Bu, Dong, Long, Su 2020).
+
+    An approximation from neither side, which can understate: for comparison, never for a claim.
+    """
+    return sample_rate * math.sqrt(steps * math.expm1(min(noise_multiplier**-2, 500.0)))
+
+
 def generator_only_mu(*, batch: int, steps: int, noise_multiplier: float) -> float:
     """mu of DP-SGD on a GAN's generator alone: 2 B sqrt(T) / sigma.
 

@@ -1,4 +1,4 @@
-"""Write a study's report: ``results.csv``, ``claims.json``, ``report.ipynb`` and ``report.html``, over whatever is complete."""
+"""Write a study's report: ``results.csv``, ``claims.json``, ``report.ipynb``, ``report.html`` and ``figures/``, over whatever is complete."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from trajkit.study.audits import RESULT, audit_folder, surprises
 from trajkit.study.claims import as_json
 from trajkit.study.identity import code_fingerprint
 from trajkit.study.params import ROOT
+from trajkit.study.report_figures import save_figures
 from trajkit.study.results import StudyResults
 from trajkit.study.run import OUTPUTS, mark_figures_private
 from trajkit.study.runner import execute
 from trajkit.study.sequence_study import experiment_file
+from trajkit.viz.figures import ALSO_SVG
 from trajkit.yamlio import write_text
 
 SENTINEL = "report complete"
 SEAL = "report.json"
+FIGURES = "figures"
 # what report notebooks import; modules that these import count too
 PRESENTING = (
     *("study.text", "study.ranking_text", "study.conditioning_text", "study.conditioning", "study.embedding_ablation"),
@@ -60,7 +63,11 @@ def build_report(folder: Path) -> None:
         mark_figures_private(folder)
     if study.plan["report"]:
         notebook = folder / "report.ipynb"
-        execute(ROOT / "notebooks" / f"{study.plan['report']}.ipynb", notebook, {"study_dir": str(folder)}, SENTINEL)
+        template = ROOT / "notebooks" / f"{study.plan['report']}.ipynb"
+        execute(template, notebook, {"study_dir": str(folder)}, SENTINEL, environment={ALSO_SVG: "1"})
+        save_figures(notebook, folder / FIGURES)
+        if study.plan["private"]:
+            mark_figures_private(folder / FIGURES)
         write_text(folder / "report.html", to_html(notebook))
     told = surprises(study.plan.get("audits", []), study.audits)
     write_text(folder / SEAL, json.dumps({"identity": _identity(folder), "surprises": told}))
@@ -71,8 +78,9 @@ def report_is_current(folder: Path) -> bool:
     seal, plan = folder / SEAL, json.loads((folder / "plan.json").read_text())
     promised = ["results.csv", "claims.json"]
     promised += ["report.html", "report.ipynb"] if plan["report"] else []
+    figures = not plan["report"] or (folder / FIGURES).is_dir()
     promised += ["audits.csv"] if plan.get("audits") else []
-    there = seal.is_file() and all((folder / name).is_file() for name in promised)
+    there = figures and seal.is_file() and all((folder / name).is_file() for name in promised)
     return there and json.loads(seal.read_text())["identity"] == _identity(folder)
 
 
@@ -82,12 +90,26 @@ def unexpected(folder: Path) -> list[str]:
     return found
 
 
+# nbconvert's own template knows no descriptions of pictures
+DESCRIBED = """{%- extends "index.html.j2" -%}
+{%- block data_png scoped -%}
+<div class="jp-RenderedImage jp-OutputArea-output {{ extra_class }}">
+<img alt="{{ output | get_metadata("alt", "image/png") | escape_html }}" src="data:image/png;base64,{{ output.data["image/png"] | escape_html }}">
+</div>
+{%- endblock data_png -%}
+"""
+
+
 def to_html(notebook: Path) -> str:
-    """Render an executed notebook as one page that needs no network: no input cells, images inside, no outside scripts."""
+    """Render an executed notebook as one page that needs no network: no input cells, described images inside, no outside scripts."""
     from nbconvert import HTMLExporter
 
     exporter = HTMLExporter(
-        exclude_input=True, exclude_output_prompt=True, exclude_input_prompt=True, embed_images=True
+        exclude_input=True,
+        exclude_output_prompt=True,
+        exclude_input_prompt=True,
+        embed_images=True,
+        raw_template=DESCRIBED,
     )
     exporter.mathjax_url = exporter.require_js_url = exporter.jquery_url = exporter.mermaid_js_url = ""
     body, _ = exporter.from_filename(str(notebook))

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -95,8 +95,17 @@ def failed_for_good(folder: Path) -> bool:
     return note.is_file() and not json.loads(note.read_text()).get("again", False)
 
 
-def execute(template: Path, target: Path, parameters: dict[str, Any], sentinel: str) -> None:
+def execute(
+    template: Path,
+    target: Path,
+    parameters: dict[str, Any],
+    sentinel: str,
+    *,
+    environment: Mapping[str, str] | None = None,
+) -> None:
     """Run ``template`` with ``parameters`` into ``target`` with the interpreter that runs this, from the package root.
+
+    ``environment``: variables that its kernel has besides those of this process.
 
     Raises ParameterError before, RunFailedError after, with the first line of the notebook's own error.
     """
@@ -105,8 +114,10 @@ def execute(template: Path, target: Path, parameters: dict[str, Any], sentinel: 
     import papermill
     from nbclient.exceptions import DeadKernelError
 
-    environment = dict(os.environ)
+    before = dict(os.environ)
+    os.environ.update(environment or {})
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    os.environ["TRAJKIT_LIVE"] = "0"  # nobody sits in front of it: panels show figures
     # figures go into the notebook, whatever the shell says
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     try:
@@ -126,7 +137,7 @@ def execute(template: Path, target: Path, parameters: dict[str, Any], sentinel: 
         raise ResourceError(f"{template.name}: the kernel did not start: {error}") from error
     finally:
         os.environ.clear()
-        os.environ.update(environment)
+        os.environ.update(before)
     check_executed(target, sentinel=sentinel)
 
 

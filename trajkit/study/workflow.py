@@ -134,7 +134,7 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
     path = str(Path(data).expanduser().resolve()) if data else None
     planned = plan_runs(chosen, dataset=dataset, data=path, seeds=seeds)
     first = planned[0].config
-    marks = _Marks()
+    marks = Marks()
     fingerprint, _, visibility = marks.of(first)
     runs = []
     for p in planned:
@@ -187,7 +187,7 @@ class Mark(NamedTuple):
     visibility: str
 
 
-class _Marks:
+class Marks:
     """The mark of each different data settings, found once."""
 
     def __init__(self) -> None:

@@ -8,7 +8,8 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from trajkit.attacks.adversaries import HOME, MATCHED, NEAR, RIGHT, ROUTES, WORK
-from trajkit.viz.plots import FAINT, INK, finished
+from trajkit.viz.figures import finished, listed, subplots
+from trajkit.viz.plots import FAINT, INK
 
 SHOWN = {
     ROUTES: "whole routes\nrebuilt", MATCHED: "persons named\nwith a street map", RIGHT: "next trips linked\nthat are right",
@@ -26,7 +27,7 @@ def adversaries(table: pd.DataFrame) -> Figure:
     releases = list(dict.fromkeys(table["release"]))
     measures = [m for m in SHOWN if (table["measure"] == m).any()]
     good, bad = sns.color_palette("colorblind")[0], sns.color_palette("colorblind")[3]
-    fig, axes = plt.subplots(
+    fig, axes = subplots(
         1, max(len(measures), 1), figsize=(1.75 * max(len(measures), 1) + 3.2, 0.27 * len(releases) + 1.7), sharey=True,
         layout="constrained", squeeze=False,
     )  # fmt: skip
@@ -53,4 +54,6 @@ def adversaries(table: pd.DataFrame) -> Figure:
         plt.Line2D([], [], color=INK, marker="|", ls="", ms=9, label="a guess"),
     ]
     fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
-    return finished(fig)
+    return finished(
+        fig, f"What each adversary finds in each release: {listed(measures)}; releases: {listed(releases)}."
+    )

@@ -11,7 +11,8 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from trajkit.attacks.verdict import Verdict
-from trajkit.viz.plots import FAINT, INK, finished
+from trajkit.viz.figures import finished, listed, subplots
+from trajkit.viz.plots import FAINT, INK
 
 CONTRADICTED_COLOUR, STANDS_COLOUR = "#c0392b", "#2471a3"
 LEAST = 1e-4
@@ -22,7 +23,7 @@ def trade_off(found: Sequence[Verdict]) -> Figure:
 
     All must claim about the same epsilon; as their accountants' curves differ, what any of them allows is drawn. Logarithmic false alarms: what a promise forbids is being sure.
     """
-    fig, ax = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
+    fig, ax = subplots(figsize=(7.2, 4.6), layout="constrained")
     first = found[0]
     alarm, most = np.max([v.allowed for v in found], axis=0).T  # the same false alarms in all
     ax.fill_between(alarm, 0, most, color=FAINT, alpha=0.35, lw=0, label=f"epsilon {first.claimed_epsilon:.3g} allows")
@@ -45,7 +46,12 @@ def trade_off(found: Sequence[Verdict]) -> Figure:
         xlabel="releases without the person that are taken for ones with him", ylabel="releases with him that are recognised",
     )  # fmt: skip
     fig.legend(loc="outside lower center", ncols=1, frameon=False, fontsize=8)
-    return finished(fig)
+    return finished(
+        fig,
+        f"Hits against false alarms above what epsilon {first.claimed_epsilon:.3g} allows. "
+        + "; ".join(f"{v.subject}: {v.verdict}" for v in found)
+        + ".",
+    )
 
 
 def bounds(table: pd.DataFrame) -> Figure:
@@ -54,7 +60,7 @@ def bounds(table: pd.DataFrame) -> Figure:
     ``table``: subject, claimed epsilon, epsilon at least, contradicted by. Bounds below 0.1 stand at the left border.
     """
     rows = table[table["epsilon at least"].notna()].to_dict("records")
-    fig, ax = plt.subplots(figsize=(9.0, 0.27 * len(rows) + 1.4), layout="constrained")
+    fig, ax = subplots(figsize=(9.0, 0.27 * len(rows) + 1.4), layout="constrained")
     for y, row in enumerate(rows):
         colour = CONTRADICTED_COLOUR if row["contradicted by"] else STANDS_COLOUR
         colour = INK if pd.isna(row["claimed epsilon"]) else colour
@@ -75,7 +81,12 @@ def bounds(table: pd.DataFrame) -> Figure:
     colours = {"contradicted": CONTRADICTED_COLOUR, "not contradicted": STANDS_COLOUR, "nothing is claimed": INK}
     handles = [plt.Line2D([], [], color=c, marker="o", ls="", label=word) for word, c in colours.items()]
     fig.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False, fontsize=8)
-    return finished(fig)
+    return finished(
+        fig,
+        "Claimed epsilon and what epsilon is at least: "
+        + "; ".join(f"{r['subject']} at least {r['epsilon at least']:.2g}" for r in rows)
+        + ".",
+    )
 
 
 def average_case(curves: pd.DataFrame) -> Figure:
@@ -83,7 +94,7 @@ def average_case(curves: pd.DataFrame) -> Figure:
     regimes = list(dict.fromkeys(curves["regime"]))
     attacks = list(dict.fromkeys(curves["attack"]))
     colours = dict(zip(attacks, sns.color_palette("colorblind", len(attacks)), strict=False))
-    fig, axes = plt.subplots(
+    fig, axes = subplots(
         1, len(regimes), figsize=(3.0 * len(regimes), 3.9), sharey=True, squeeze=False, layout="constrained"
     )
     for ax, regime in zip(axes[0], regimes, strict=True):
@@ -96,4 +107,6 @@ def average_case(curves: pd.DataFrame) -> Figure:
     axes[0, 0].set_ylabel("members found")
     handles = {h.get_label(): h for ax in axes[0] for h in ax.get_lines()}
     fig.legend(handles=list(handles.values()), loc="outside lower center", ncols=5, frameon=False, fontsize=8)
-    return finished(fig)
+    return finished(
+        fig, f"Members found against false positives, a panel a regime: {listed(regimes)}; attacks: {listed(attacks)}."
+    )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from trajkit.classical.adaptive_grid import AdaptiveGrid
-from trajkit.viz.plots import FAINT, finished
+from trajkit.viz.figures import finished, subplots
+from trajkit.viz.plots import FAINT
 
 
 def adaptive_cells(grid: AdaptiveGrid, density: np.ndarray, *, marked: np.ndarray | None = None) -> Figure:
@@ -22,7 +22,7 @@ def adaptive_cells(grid: AdaptiveGrid, density: np.ndarray, *, marked: np.ndarra
     per_km2 = np.maximum(density, 0.0)[grid.coarse] / km2
     r = grid.rectangles / 1000
     corners = np.stack([r[:, [0, 1]], r[:, [2, 1]], r[:, [2, 3]], r[:, [0, 3]]], axis=1)
-    fig, ax = plt.subplots(figsize=(6.2, 5.2), layout="constrained")
+    fig, ax = subplots(figsize=(6.2, 5.2), layout="constrained")
     low, high = _range(per_km2)
     cells = PolyCollection(list(corners), edgecolors=FAINT, linewidths=0.4, cmap="magma_r", norm=LogNorm(low, high))
     cells.set_array(np.where(per_km2 > 0, per_km2, np.nan))
@@ -36,7 +36,10 @@ def adaptive_cells(grid: AdaptiveGrid, density: np.ndarray, *, marked: np.ndarra
     ax.set_yticks([y0 / 1000, y1 / 1000], ["0", f"{(y1 - y0) / 1000:.0f} km"])
     dots = "" if marked is None else f", {int(marked.sum())} of them marked"
     ax.set_title(f"{grid.k} x {grid.k} cells, {grid.n_cells} after the split{dots}", fontsize=10)
-    return finished(fig)
+    return finished(
+        fig,
+        f"Map of {grid.n_cells} cells of an adaptive grid, darker where more trajectories were counted, with noise{dots}.",
+    )
 
 
 def _range(values: np.ndarray) -> tuple[float, float]:

@@ -11,7 +11,8 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from trajkit.viz.plots import FAINT, finished
+from trajkit.viz.figures import finished, listed, subplots
+from trajkit.viz.plots import FAINT
 
 MARKERS = ("o", "s", "^", "D")
 
@@ -22,7 +23,7 @@ def error_along(table: pd.DataFrame, *, label: str) -> Figure:
     ``table`` as `trajkit.study.curves` makes it: one panel a metric, one colour a model, dashed for the small training set.
     """
     metrics = list(dict.fromkeys(table["metric"]))
-    fig, axes = plt.subplots(1, len(metrics), figsize=(4.6 * len(metrics), 3.6), layout="constrained", squeeze=False)
+    fig, axes = subplots(1, len(metrics), figsize=(4.6 * len(metrics), 3.6), layout="constrained", squeeze=False)
     models = list(dict.fromkeys(table["model"]))
     palette = dict(zip(models, sns.color_palette("colorblind", len(models)), strict=True))
     finite = sorted({x for x in table["x"] if x < math.inf})
@@ -56,7 +57,9 @@ def error_along(table: pd.DataFrame, *, label: str) -> Figure:
         if "tenth" in s
     ]
     fig.legend(handles=handles, loc="outside upper center", ncols=4, frameon=False)
-    return finished(fig)
+    return finished(
+        fig, f"Rescaled error against {label}, a panel a metric: {listed(metrics)}; models: {listed(models)}."
+    )
 
 
 def _line(ax: Axes, part: pd.DataFrame, beyond: float, shift: float, colour: object, style: str, marker: str) -> None:

@@ -7,7 +7,8 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from trajkit.viz.plots import FAINT, INK, finished
+from trajkit.viz.figures import finished, listed, subplots
+from trajkit.viz.plots import FAINT, INK
 
 MARKERS = {"dp": "o", "k-anonymity": "s", "k-anonymity of points": "^", "(k,delta)-anonymity": "D", "none": "X"}
 WORDS = {
@@ -27,8 +28,10 @@ def frontier(table: pd.DataFrame) -> Figure:
     """
     fields = list(dict.fromkeys(table["fields"]))
     releases = list(dict.fromkeys(table["release"]))
-    colours = dict(zip(releases, sns.color_palette("husl", len(releases)), strict=True))
-    fig, axes = plt.subplots(
+    colours = dict(
+        zip(releases, sns.color_palette("colorblind", len(releases)), strict=True)
+    )  # they repeat: numbers tell
+    fig, axes = subplots(
         1,
         max(len(fields), 1),
         figsize=(5.2 * max(len(fields), 1) + 2.6, 4.8),
@@ -58,12 +61,17 @@ def frontier(table: pd.DataFrame) -> Figure:
         for i, r in enumerate(releases)
     ]
     fig.legend(handles=handles, loc="outside right center", frameon=False, fontsize=8)
-    return finished(fig)
+    return finished(
+        fig,
+        f"AUC of an attack against rescaled error, a panel a set of fields: {listed(fields)}; releases by number: "
+        + listed((f"{i + 1} {r}" for i, r in enumerate(releases)), 40)
+        + ".",
+    )
 
 
 def unicity(table: pd.DataFrame) -> Figure:
     """Share of people whose p known points match nobody else, against p, one line a resolution. ``table``: resolution, p, unicity, low, high."""
-    fig, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+    fig, ax = subplots(figsize=(6.4, 3.8), layout="constrained")
     names = list(dict.fromkeys(table["resolution"]))
     for name, colour in zip(names, sns.color_palette("colorblind", len(names)), strict=True):
         part = table[table["resolution"] == name].sort_values("p")
@@ -77,4 +85,7 @@ def unicity(table: pd.DataFrame) -> Figure:
         xticks=sorted(set(table["p"])),
     )
     fig.legend(loc="outside right center", frameon=False, title="cell, time bin")
-    return finished(fig)
+    return finished(
+        fig,
+        f"Share of people whose known points match nobody else against the number of points, a line a resolution: {listed(names)}.",
+    )

@@ -7,7 +7,8 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from trajkit.viz.plots import FAINT, finished
+from trajkit.viz.figures import finished, listed, subplots
+from trajkit.viz.plots import FAINT
 
 STYLES = ("-", "--", ":")
 
@@ -19,7 +20,7 @@ def signal_kept(table: pd.DataFrame) -> Figure:
     """
     names, dims = list(dict.fromkeys(table["mechanism"])), sorted(set(table["d_out"]))
     palette = dict(zip(dims, sns.color_palette("colorblind", len(dims)), strict=True))
-    fig, axes = plt.subplots(
+    fig, axes = subplots(
         2,
         len(names),
         figsize=(3.1 * len(names) + 0.8, 5.2),
@@ -42,7 +43,10 @@ def signal_kept(table: pd.DataFrame) -> Figure:
     axes[1, 0].set_ylabel("share found again")
     handles = [plt.Line2D([], [], color=c, marker="o", label=f"{d} dimensions") for d, c in palette.items()]
     fig.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
-    return finished(fig)
+    return finished(
+        fig,
+        f"Mean cosine and share of vectors found again against epsilon_c, a panel a mechanism: {listed(names)}; dimensions: {listed(dims)}.",
+    )
 
 
 def readings_figure(table: pd.DataFrame) -> Figure:
@@ -50,7 +54,7 @@ def readings_figure(table: pd.DataFrame) -> Figure:
 
     Dots are the exact sigma; ``table`` as `trajkit.privacy.theorem_2.readings` makes it.
     """
-    fig, axes = plt.subplots(1, 2, figsize=(9.0, 3.8), layout="constrained")
+    fig, axes = subplots(1, 2, figsize=(9.0, 3.8), layout="constrained")
     names = list(dict.fromkeys(table["reading"]))
     for name, colour, style in zip(names, sns.color_palette("colorblind", len(names)), STYLES, strict=False):
         part = table[table["reading"] == name].sort_values("epsilon")
@@ -62,4 +66,7 @@ def readings_figure(table: pd.DataFrame) -> Figure:
     for ax, what in zip(axes, ("sigma (sensitivity 2)", "epsilon really given"), strict=True):
         ax.set(xscale="log", yscale="log", xlabel="epsilon asked for", ylabel=what)
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False, fontsize=9)
-    return finished(fig)
+    return finished(
+        fig,
+        f"Sigma, and the epsilon that it really gives, against the epsilon asked for, a line a reading of Theorem 2: {listed(names)}.",
+    )

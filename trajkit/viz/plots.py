@@ -17,8 +17,9 @@ from trajkit.geo import box_xy
 from trajkit.grid import Grid
 from trajkit.study.stats import corrected_interval
 from trajkit.trajectories import Trajectories
+from trajkit.viz.colours import DENSITY, FAINT, INK, LINES, ROAD
+from trajkit.viz.figures import finished, listed, subplots
 
-INK, FAINT = "#1b1b1b", "#9a9a9a"
 LINEAR = 0.2  # differences in rescaled error up to which an axis is linear
 NOT_SHOWN = "not shown:\nprivate data"
 
@@ -28,33 +29,33 @@ def maps(panels: Mapping[str, Trajectories | None], *, n: int = 250, segments: n
 
     A panel whose set is None says that nothing may be shown. ``segments`` [s, 4] (metres) is a road network drawn beneath.
     """
-    fig, axes = _row(len(panels))
+    fig, axes = row_of_panels(len(panels))
     bounds = _bounds(panels)
     for ax, (title, trajs) in zip(axes, panels.items(), strict=True):
-        _frame(ax, title, bounds)
+        frame(ax, title, bounds)
         if trajs is None:
             ax.text(0.5, 0.5, NOT_SHOWN, transform=ax.transAxes, ha="center", va="center", color=FAINT)
             continue
         if segments is not None:
             ax.add_collection(
-                LineCollection(list(segments.reshape(-1, 2, 2) / 1000), colors="#d9d9d9", linewidths=0.4, zorder=0)
+                LineCollection(
+                    list(segments.reshape(-1, 2, 2) / 1000), colors=ROAD, linewidths=0.4, zorder=0, rasterized=True
+                )
             )
         shown = trajs.take(np.linspace(0, len(trajs) - 1, min(n, len(trajs))).astype(int))
         lines = np.split(shown.xy / 1000, shown.offsets[1:-1])
-        colours = sns.color_palette("husl", 12)
-        ax.add_collection(
-            LineCollection(lines, colors=[colours[i % 12] for i in range(len(lines))], linewidths=0.6, alpha=0.6)
-        )
-    return finished(fig)
+        colours = [LINES[i % len(LINES)] for i in range(len(lines))]
+        ax.add_collection(LineCollection(lines, colors=colours, linewidths=0.6, alpha=0.6, rasterized=True))
+    return finished(fig, f"Maps of up to {n} trajectories each, side by side: {listed(panels)}{_hidden(panels)}.")
 
 
 def densities(panels: Mapping[str, Trajectories | None], *, cells: int = 64) -> Figure:
     """Share of points per cell of a ``cells`` x ``cells`` grid over the public box, on one logarithmic colour scale."""
-    fig, axes = _row(len(panels))
+    fig, axes = row_of_panels(len(panels))
     bounds = _bounds(panels)
     image = None
     for ax, (title, trajs) in zip(axes, panels.items(), strict=True):
-        _frame(ax, title, bounds)
+        frame(ax, title, bounds)
         if trajs is None:
             ax.text(0.5, 0.5, NOT_SHOWN, transform=ax.transAxes, ha="center", va="center", color=FAINT)
             continue
@@ -65,13 +66,16 @@ def densities(panels: Mapping[str, Trajectories | None], *, cells: int = 64) -> 
             share,
             origin="lower",
             extent=(x0, x1, y0, y1),
-            cmap="magma_r",
+            cmap=DENSITY,
             norm=LogNorm(1e-5, 1e-2),
             interpolation="nearest",
         )
     if image is not None:
         fig.colorbar(image, ax=list(axes), shrink=0.75, label="share of points per cell")
-    return finished(fig)
+    return finished(
+        fig,
+        f"Maps of the share of points per cell of {cells} x {cells}, side by side: {listed(panels)}{_hidden(panels)}.",
+    )
 
 
 def rescaled_dots(
@@ -88,7 +92,7 @@ def rescaled_dots(
     levels = [lv for lv in levels if (results["level"] == lv).any()]
     names = {lv: list(dict.fromkeys(results.loc[results["level"] == lv, "metric"])) for lv in levels}
     heights = [len(names[lv]) for lv in levels]
-    fig, axes = plt.subplots(
+    fig, axes = subplots(
         len(levels),
         1,
         figsize=(8.5, 0.62 * sum(heights) + 1.6),
@@ -118,7 +122,9 @@ def rescaled_dots(
     axes[-1, 0].set_xlabel("rescaled error: 0 = real against real, 1 = no information (lower is better)")
     handles = [plt.Line2D([], [], color=c, marker="o", ls="", label=name) for name, c in palette.items()]
     fig.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False)
-    return finished(fig)
+    return finished(
+        fig, f"Rescaled error of each metric, 0 is real data and 1 is no information; cells: {listed(cells)}."
+    )
 
 
 def _dot(ax: Axes, interval, y: float, colour) -> None:  # type: ignore[no-untyped-def]
@@ -132,7 +138,7 @@ def difference_forest(differences: pd.DataFrame) -> Figure:
     """Paired differences of rescaled error with 95 % intervals: one panel an effect, one row a metric; filled where zero is excluded."""
     effects = list(dict.fromkeys(differences["effect"]))
     metrics = list(dict.fromkeys(differences["metric"]))
-    fig, axes = plt.subplots(
+    fig, axes = subplots(
         1,
         len(effects),
         figsize=(3.1 * len(effects) + 1, 0.33 * len(metrics) + 1.5),
@@ -154,7 +160,10 @@ def difference_forest(differences: pd.DataFrame) -> Figure:
         ax.set_xlabel("difference in rescaled error")
         ax.set_yticks(range(len(metrics)), metrics)
     axes[0, 0].set_ylim(len(metrics) - 0.5, -0.5)
-    return finished(fig)
+    return finished(
+        fig,
+        f"Differences in rescaled error with 95 % intervals, a panel an effect: {listed(effects)}; metrics: {listed(metrics)}.",
+    )
 
 
 def loss_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
@@ -162,7 +171,7 @@ def loss_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
 
     The scale is logarithmic, and linear around zero where a loss (a critic's) goes below it.
     """
-    fig, ax = plt.subplots(figsize=(8.5, 3.2), layout="constrained")
+    fig, ax = subplots(figsize=(8.5, 3.2), layout="constrained")
     palette = sns.color_palette("colorblind", max(1, len(histories)))
     positive = True
     for (name, history), colour in zip(histories.items(), palette, strict=False):
@@ -177,13 +186,14 @@ def loss_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
     ax.set_yscale("log") if positive else ax.set_yscale("symlog", linthresh=0.1)
     if histories:
         ax.legend(frameon=False)
-    return finished(fig)
+    return finished(fig, f"Training loss over steps, a line a repetition: {listed(histories)}.")
 
 
-def _row(k: int) -> tuple[Figure, list[Axes]]:
+def row_of_panels(k: int) -> tuple[Figure, list[Axes]]:
+    """A figure with ``k`` square panels, up to three in a row."""
     columns = min(k, 3)
     rows = -(-k // columns)
-    fig, axes = plt.subplots(rows, columns, figsize=(4.3 * columns, 4.1 * rows), layout="constrained", squeeze=False)
+    fig, axes = subplots(rows, columns, figsize=(4.3 * columns, 4.1 * rows), layout="constrained", squeeze=False)
     for ax in axes.flat[k:]:
         ax.set_visible(False)
     return fig, list(axes.flat[:k])
@@ -194,7 +204,8 @@ def _bounds(panels: Mapping[str, Trajectories | None]) -> tuple[float, float, fl
     return box_xy(known[0].box, known[0].crs) if known else (0.0, 0.0, 1000.0, 1000.0)  # nothing may be shown
 
 
-def _frame(ax: Axes, title: str, bounds: tuple[float, float, float, float]) -> None:
+def frame(ax: Axes, title: str, bounds: tuple[float, float, float, float]) -> None:
+    """Make a panel a map of ``bounds`` (metres) with axes in kilometres."""
     x0, y0, x1, y1 = (b / 1000 for b in bounds)
     ax.set(xlim=(x0, x1), ylim=(y0, y1), aspect="equal")
     ax.set_title(title, fontsize=10)
@@ -202,7 +213,6 @@ def _frame(ax: Axes, title: str, bounds: tuple[float, float, float, float]) -> N
     ax.set_yticks([y0, y1], ["0", f"{y1 - y0:.0f} km"])
 
 
-def finished(fig: Figure) -> Figure:
-    """Close the figure, so that a notebook shows it once, and return it."""
-    plt.close(fig)
-    return fig
+def _hidden(panels: Mapping[str, Trajectories | None]) -> str:
+    hidden = [title for title, trajs in panels.items() if trajs is None]
+    return f"; not shown, for they are private: {listed(hidden)}" if hidden else ""

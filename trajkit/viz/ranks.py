@@ -11,7 +11,8 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from trajkit.study.cells import label
-from trajkit.viz.plots import FAINT, finished
+from trajkit.viz.figures import finished, listed, subplots
+from trajkit.viz.plots import FAINT
 
 MARKERS = {"diffusion": "o", "vae": "s", "gan": "^"}
 
@@ -34,7 +35,7 @@ def rank_plot(table: pd.DataFrame, *, primary: Sequence[str], columns: int = 3) 
     palette = dict(zip(models, sns.color_palette("colorblind", len(models)), strict=True))
     columns = min(columns, len(names))
     rows = -(-len(names) // columns)
-    fig, axes = plt.subplots(
+    fig, axes = subplots(
         rows, columns, figsize=(2.9 * columns + 0.8, (0.27 * len(metrics) + 0.8) * rows + 0.5), sharex=True, sharey=True,
         layout="constrained", squeeze=False,
     )  # fmt: skip
@@ -63,4 +64,7 @@ def rank_plot(table: pd.DataFrame, *, primary: Sequence[str], columns: int = 3) 
     fig.supxlabel("rank (1 = lowest error)", fontsize=10)
     handles = [plt.Line2D([], [], color=c, label=label(m), **_look(m)) for m, c in palette.items()]
     fig.legend(handles=handles, loc="outside upper center", ncols=min(3, len(handles)), frameon=False)
-    return finished(fig)
+    return finished(
+        fig,
+        f"Rank of each contestant on each metric, a panel a setting: {listed(names)}; contestants: {listed(map(label, models))}.",
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
 from matplotlib.figure import Figure
 
 from trajkit.attacks.membership import Membership
-from trajkit.viz.plots import FAINT, finished
+from trajkit.viz.figures import finished, subplots
+from trajkit.viz.plots import FAINT
 
 
 def roc_figure(found: Membership, *, title: str = "") -> Figure:
@@ -16,7 +16,7 @@ def roc_figure(found: Membership, *, title: str = "") -> Figure:
 
     Shares below one target in all cannot be shown on these axes: they stand at the lower and left border.
     """
-    fig, ax = plt.subplots(figsize=(5.2, 4.6), layout="constrained")
+    fig, ax = subplots(figsize=(5.2, 4.6), layout="constrained")
     curves = [roc for _, roc in found.attacks]
     least_x, least_y = 0.5 / max(r.others for r in curves), 0.5 / max(r.members for r in curves)
     ax.plot([least_x, 1], [least_x, 1], color=FAINT, ls="--", lw=1, label="guess")
@@ -34,4 +34,9 @@ def roc_figure(found: Membership, *, title: str = "") -> Figure:
         title=title or f"{curves[0].members} members, {curves[0].others} others, by {found.unit}",
     )  # fmt: skip
     ax.legend(frameon=False, fontsize=8, loc="lower right")
-    return finished(fig)
+    return finished(
+        fig,
+        "Members found against false positives: "
+        + "; ".join(f"{name}, AUC {roc.auc:.2f}" for name, roc in found.attacks)
+        + ".",
+    )

@@ -9,7 +9,8 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from trajkit.viz.plots import FAINT, INK, finished
+from trajkit.viz.figures import finished, listed, subplots
+from trajkit.viz.plots import FAINT, INK
 
 VARIANTS = {
     "basic": ("no inference", ":"),
@@ -23,7 +24,7 @@ def level_masses(levels: pd.DataFrame) -> Figure:
 
     ``levels`` has the columns level, kept, of noise, real, cut, noise (as `trajkit.classical.prefix_tree.LevelMass`).
     """
-    fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.2), layout="constrained")
+    fig, (left, right) = subplots(1, 2, figsize=(9.5, 3.2), layout="constrained")
     x, width = levels["level"].to_numpy(), 0.4
     left.bar(x - width / 2, levels["real"], width, color=INK, label="trajectories in kept nodes")
     left.bar(
@@ -39,7 +40,7 @@ def level_masses(levels: pd.DataFrame) -> Figure:
         handles, labels = ax.get_legend_handles_labels()
         ax.legend(handles, labels, frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))
         ax.set_xticks(x if len(x) <= 20 else x[:: int(np.ceil(len(x) / 20))])
-    return finished(fig)
+    return finished(fig, f"Trajectories and nodes kept, cut and added by noise at each of {len(x)} levels of the tree.")
 
 
 def utility_figure(table: pd.DataFrame, *, errors: dict[str, str], patterns: str, height: int) -> Figure:
@@ -50,7 +51,7 @@ def utility_figure(table: pd.DataFrame, *, errors: dict[str, str], patterns: str
     """
     rows = table[table["experiment"] == "utility"]
     kinds = [*errors.items(), (patterns, "patterns")]
-    fig, axes = plt.subplots(
+    fig, axes = subplots(
         len(kinds), 2, figsize=(9.5, 2.7 * len(kinds)), layout="constrained", sharey="row", squeeze=False
     )
     for (left, right), (what, name) in zip(axes, kinds, strict=True):
@@ -68,7 +69,10 @@ def utility_figure(table: pd.DataFrame, *, errors: dict[str, str], patterns: str
             )
     styles = [plt.Line2D([], [], color=INK, ls=style, label=words) for words, style in VARIANTS.values()]
     fig.legend(handles=styles, loc="outside upper center", ncols=len(styles), frameon=False)
-    return finished(fig)
+    return finished(
+        fig,
+        f"Errors of queries and patterns found against epsilon at height {height} and against height at epsilon 1; rows: {listed(name for _, name in kinds)}.",
+    )
 
 
 def _lines(ax: Axes, rows: pd.DataFrame, along: str) -> None:
@@ -81,7 +85,7 @@ def _lines(ax: Axes, rows: pd.DataFrame, along: str) -> None:
 
 def time_figure(table: pd.DataFrame) -> Figure:
     """CPU seconds against the number of sequences (left) and of locations (right), with and without inference."""
-    fig, axes = plt.subplots(1, 2, figsize=(9.5, 2.8), layout="constrained", sharey=True)
+    fig, axes = subplots(1, 2, figsize=(9.5, 2.8), layout="constrained", sharey=True)
     for ax, (experiment, column) in zip(axes, (("time by n", "n"), ("time by locations", "locations")), strict=True):
         own = table[table["experiment"] == experiment]
         for variant in ("basic", "full"):
@@ -98,4 +102,4 @@ def time_figure(table: pd.DataFrame) -> Figure:
         ax.set(xlabel={"n": "sequences", "locations": "locations"}[column], ylabel="CPU seconds")
         ax.legend(frameon=False, fontsize=8)
     axes[0].set_ylim(0, 1.1 * table.loc[table["what"] == "CPU s", "value"].max())
-    return finished(fig)
+    return finished(fig, "CPU seconds against the number of sequences and of locations, with and without inference.")

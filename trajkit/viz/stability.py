@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from trajkit.viz.plots import FAINT, INK, finished
+from trajkit.viz.figures import finished, subplots
+from trajkit.viz.plots import FAINT, INK
 
 METRICS = ("SWD", "JSD")
 
@@ -18,7 +18,7 @@ def stability_figure(runs: pd.DataFrame) -> Figure:
     ``runs`` as `trajkit.study.stability.stability_runs`.
     """
     cells = list(dict.fromkeys(runs["cell"]))
-    fig, axes = plt.subplots(
+    fig, axes = subplots(
         1, len(METRICS), figsize=(9.5, 0.36 * len(cells) + 1.3), sharey=True, layout="constrained", squeeze=False
     )
     for ax, metric in zip(axes[0], METRICS, strict=True):
@@ -35,4 +35,9 @@ def stability_figure(runs: pd.DataFrame) -> Figure:
     axes[0, 0].set_yticks(
         range(len(cells)), [f"{c} ({n} failed)" for c, n in zip(cells, failed, strict=True)], fontsize=8
     )
-    return finished(fig)
+    return finished(
+        fig,
+        "Errors of many seeds of the same training: "
+        + "; ".join(f"{c}, {n} failed" for c, n in zip(cells, failed, strict=True))
+        + ".",
+    )

@@ -8,7 +8,8 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from trajkit.viz.plots import FAINT, finished
+from trajkit.viz.figures import finished, listed, subplots
+from trajkit.viz.plots import FAINT
 from trajkit.viz.ranks import MARKERS
 
 
@@ -22,7 +23,7 @@ def threat_figure(table: pd.DataFrame, *, metric: str = "SWD", limit: float = 2.
     palette = dict(zip(conditions, sns.color_palette("colorblind", max(1, len(conditions))), strict=False))
     gap = np.array([groups.index(g) for g in table["threat model"]])  # an empty line between groups
     heights = np.arange(len(table)) + gap
-    fig, ax = plt.subplots(figsize=(8.5, 0.27 * (len(table) + len(groups)) + 1.8), layout="constrained")
+    fig, ax = subplots(figsize=(8.5, 0.27 * (len(table) + len(groups)) + 1.8), layout="constrained")
     for y, row in zip(heights, table.to_dict("records"), strict=True):
         colour, beyond = palette[row["condition"]], row["mean"] > limit
         ax.plot(
@@ -41,4 +42,6 @@ def threat_figure(table: pd.DataFrame, *, metric: str = "SWD", limit: float = 2.
     ax.set(ylim=(heights.max() + 0.7, -0.7), xlabel=f"rescaled {metric}: 0 = real against real, 1 = no information")
     handles = [plt.Line2D([], [], color=c, marker="o", ls="", label=f"condition: {n}") for n, c in palette.items()]
     fig.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False, fontsize=9)
-    return finished(fig)
+    return finished(
+        fig, f"Rescaled {metric} with its interval by threat model: {listed(groups)}; conditions: {listed(conditions)}."
+    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from trajkit.viz.plots import FAINT, finished
+from trajkit.viz.figures import finished, subplots
+from trajkit.viz.plots import FAINT
 
 
 def noisy_votes(report: dict[str, Any]) -> Figure:
@@ -19,7 +19,7 @@ def noisy_votes(report: dict[str, Any]) -> Figure:
     candidates near them, and later rounds spread them more evenly over more candidates that came to lie there.
     """
     rounds, sigma = report["rounds"], report["sigma"]
-    fig, ax = plt.subplots(figsize=(6.4, 3.9), layout="constrained")
+    fig, ax = subplots(figsize=(6.4, 3.9), layout="constrained")
     ax.axhspan(-sigma, sigma, color=FAINT, alpha=0.25, lw=0)
     for row, colour in zip(rounds, sns.color_palette("flare", len(rounds)), strict=True):
         ax.plot(row["rank"], row["noisy votes"], color=colour, lw=1.4, label=f"round {row['round']}")
@@ -27,4 +27,4 @@ def noisy_votes(report: dict[str, Any]) -> Figure:
     ax.set_yscale("symlog", linthresh=max(sigma, 1.0))
     if len(rounds) <= 12:
         ax.legend(frameon=False, fontsize=8)
-    return finished(fig)
+    return finished(fig, f"Noisy votes of the candidates against their rank, a line each of {len(rounds)} rounds.")
