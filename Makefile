@@ -23,7 +23,7 @@ endif
 
 QUESTIONS := rq1 rq2 rq3 rq4 rq5 rq6 rq7
 ASKED = --profile "$(PROFILE)" --dataset "$(DATASET)" $(if $(DATA),--data "$(DATA)") $(if $(SEEDS),--seeds "$(SEEDS)")
-STUDY = $(ASKED) $(if $(JOBS),--jobs "$(JOBS)") --executor "$(EXECUTOR)"
+STUDY = $(ASKED) $(if $(JOBS),--jobs "$(JOBS)") $(if $(filter-out local,$(EXECUTOR)),--executor "$(EXECUTOR)")
 
 # of the handover; DATASET counts only where it was given, else DATA is your own table
 GIVEN = $(if $(filter command environment,$(firstword $(origin DATASET))),--dataset "$(DATASET)") $(if $(DATA),--data "$(DATA)")
@@ -91,7 +91,7 @@ smoke: ## every question in its smallest form, under 2 minutes
 test: lint ## lint, then all tests but the slow ones and those on Slurm
 	$(PY) -m pytest -n $(WORKERS) -m "not slow and not slurm"
 
-test-slurm: $(ENV) ## a sweep through a real Slurm of one node, killed and resumed: root on Debian, under 4 minutes; else it skips with the reason
+test-slurm: $(ENV) ## a sweep through a real Slurm of one node, killed and resumed: root on Debian, four minutes; else it skips with the reason
 	@bash tests/slurm/install.sh
 	$(PY) -m pytest -m slurm -rs tests/slurm
 
