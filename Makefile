@@ -6,6 +6,7 @@ DATA    ?=
 SEEDS   ?=
 JOBS    ?=
 WORKERS ?= 2
+EXECUTOR ?= local
 
 TORCH       := torch==2.13.0
 TORCH_INDEX ?=
@@ -21,8 +22,8 @@ ENV := env
 endif
 
 QUESTIONS := rq1 rq2 rq3 rq4 rq5 rq6 rq7
-STUDY = $(PY) -m trajkit study $@ --profile "$(PROFILE)" --dataset "$(DATASET)" \
-        $(if $(DATA),--data "$(DATA)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(JOBS),--jobs "$(JOBS)")
+ASKED = --profile "$(PROFILE)" --dataset "$(DATASET)" $(if $(DATA),--data "$(DATA)") $(if $(SEEDS),--seeds "$(SEEDS)")
+STUDY = $(ASKED) $(if $(JOBS),--jobs "$(JOBS)") $(if $(filter-out local,$(EXECUTOR)),--executor "$(EXECUTOR)")
 
 # of the handover; DATASET counts only where it was given, else DATA is your own table
 GIVEN = $(if $(filter command environment,$(firstword $(origin DATASET))),--dataset "$(DATASET)") $(if $(DATA),--data "$(DATA)")
@@ -35,7 +36,7 @@ export TRAJKIT_PURPOSE := $(value PURPOSE)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env $(QUESTIONS) assess dpia release smoke test test-browser lint nightly bench doctor gpu-check lab pages lock clean
+.PHONY: help env $(QUESTIONS) assess dpia release smoke test test-browser test-slurm sweep sweep-plan sweep-resume lint nightly bench doctor gpu-check lab pages lock clean
 
 help:
 	@echo "make TARGET [SETTING=value ...]"
@@ -46,6 +47,7 @@ help:
 	@echo "  DATA       file or folder that holds the data set"
 	@echo "  SEEDS      number of seeds, instead of the profile's"
 	@echo "  JOBS       runs side by side, instead of as many as cores and memory allow"
+	@echo "  EXECUTOR   local (this machine, the default) | slurm (one job a run)"
 	@echo "  PY=python  use the environment you are in instead of .venv"
 
 env: ## create .venv from requirements.lock (TORCH_INDEX=... chooses another torch build)
@@ -59,7 +61,18 @@ rq5: ## question 5: deep or classical, at the same epsilon? -> outputs/rq5/
 rq6: ## question 6: anonymity or differential privacy? -> outputs/rq6/
 rq7: ## question 7: what would we publish? -> outputs/rq7/
 $(QUESTIONS): $(ENV)
-	@$(STUDY)
+	@$(PY) -m trajkit study $@ $(STUDY)
+
+sweep: $(ENV) ## a question on a cluster: RQ=rq1 PROFILE=paper EXECUTOR=slurm (site settings: SBATCH_PARTITION, SBATCH_ACCOUNT ...)
+	@test -n "$(RQ)" || { echo "trajkit: say RQ=rq1 ... rq7"; exit 2; }
+	@$(PY) -m trajkit study "$(RQ)" $(STUDY)
+
+sweep-plan: $(ENV) ## jobs, GPU hours and memory of RQ=rq1 PROFILE=paper, before anything is submitted
+	@test -n "$(RQ)" || { echo "trajkit: say RQ=rq1 ... rq7"; exit 2; }
+	@$(PY) -m trajkit sweep-plan "$(RQ)" $(ASKED)
+
+sweep-resume: $(ENV) ## go on with the last sweep after its head died; its jobs are waited for (CANCEL=1: cancelled)
+	@$(PY) -m trajkit sweep-resume $(if $(filter-out 0,$(CANCEL)),--cancel)
 
 assess: $(ENV) ## before any method: who is exposed in DATA=my.yaml, what methods would lose, what to take (K=5 TOLERANCE=0.3) -> outputs/assess/
 	@$(PY) -m trajkit assess $(GIVEN) $(if $(K),--k "$(K)") $(if $(TOLERANCE),--tolerance "$(TOLERANCE)")
@@ -75,18 +88,22 @@ release: $(ENV) ## hand over: METHOD=... DATA=my.yaml OUT=folder EPSILON=1 (or P
 smoke: ## every question in its smallest form, under 2 minutes
 	@for question in $(QUESTIONS); do $(MAKE) --no-print-directory $$question PROFILE=smoke || exit 1; done
 
-test: lint ## lint, then all tests but the slow ones and those that need a browser
-	$(PY) -m pytest -n $(WORKERS) -m "not slow and not browser"
+test: lint ## lint, then all tests but the slow ones and those that need a browser or Slurm
+	$(PY) -m pytest -n $(WORKERS) -m "not slow and not browser and not slurm"
 
 test-browser: $(ENV) ## notebooks in JupyterLab, saved maps and reports in Chromium, without a network (Debian: apt-get install chromium) -> outputs/browser/
 	TRAJKIT_BROWSER=needed $(PY) -m pytest tests/browser
+
+test-slurm: $(ENV) ## a sweep through a real Slurm of one node, killed and resumed: root on Debian, about six minutes; else it skips with the reason
+	@bash tests/slurm/install.sh
+	$(PY) -m pytest -m slurm -rs tests/slurm
 
 lint: $(ENV) ## ruff and mypy
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 
 nightly: lint ## everything long: all tests, every question at profile quick, benchmarks
-	$(PY) -m pytest -n $(WORKERS)
+	$(PY) -m pytest -n $(WORKERS) -m "not slurm"
 	@for question in $(QUESTIONS); do $(MAKE) --no-print-directory $$question PROFILE=quick || exit 1; done
 	@$(MAKE) --no-print-directory bench
 

@@ -27,35 +27,76 @@ app = typer.Typer(
 EXIT_USER_ERROR = 2
 
 
+Question = Annotated[str, typer.Argument(help="which question, e.g. rq1: reads params/rq1.yaml")]
+Profile = Annotated[str, typer.Option(help="smoke, quick, full or paper")]
+DataSet = Annotated[str, typer.Option(help="name of a registered data set")]
+Data = Annotated[str | None, typer.Option(help="file or folder that holds the data set")]
+Seeds = Annotated[int | None, typer.Option(help="number of seeds, instead of the profile's")]
+Jobs = Annotated[int | None, typer.Option(help="runs side by side, instead of as many as fit")]
+Executor = Annotated[str, typer.Option(help="where runs are done: local or slurm")]
+Gpus = Annotated[int, typer.Option(min=0, help="GPUs to hold for it alone")]
+Attempt = Annotated[int, typer.Option(min=1, help="which try of the scheduler this is")]
+
+
 @app.command()
 def study(
-    question: Annotated[str, typer.Argument(help="which question, e.g. rq1: reads params/rq1.yaml")],
-    profile: Annotated[str, typer.Option(help="smoke, quick, full or paper")] = "quick",
-    dataset: Annotated[str, typer.Option(help="name of a registered data set")] = "city",
-    data: Annotated[str | None, typer.Option(help="file or folder that holds the data set")] = None,
-    seeds: Annotated[int | None, typer.Option(help="number of seeds, instead of the profile's")] = None,
-    jobs: Annotated[int | None, typer.Option(help="runs side by side, instead of as many as fit")] = None,
+    question: Question,
+    profile: Profile = "quick",
+    dataset: DataSet = "city",
+    data: Data = None,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    executor: Executor = "local",
 ) -> None:
     """Answer one question end to end: every run that is missing, then the report."""
     from trajkit.study.workflow import run_study
 
-    raise typer.Exit(run_study(question, profile=profile, dataset=dataset, data=data, seeds=seeds, jobs=jobs))
+    code = run_study(question, profile=profile, dataset=dataset, data=data, seeds=seeds, jobs=jobs, executor=executor)
+    raise typer.Exit(code)
+
+
+@app.command("sweep-plan")
+def sweep_plan(
+    question: Question,
+    profile: Profile = "paper",
+    dataset: DataSet = "city",
+    data: Data = None,
+    seeds: Seeds = None,
+) -> None:
+    """Print jobs, GPU hours and memory of a study before anything is submitted."""
+    from trajkit.study.sweep import print_plan
+
+    raise typer.Exit(print_plan(question, profile=profile, dataset=dataset, data=data, seeds=seeds))
+
+
+@app.command("sweep-resume")
+def sweep_resume(
+    cancel: Annotated[bool, typer.Option(help="cancel the jobs that are still in the queue first")] = False,
+) -> None:
+    """Go on with the last sweep on a cluster: its jobs in the queue are waited for, or cancelled; nothing runs twice."""
+    from trajkit.study.sweep import resume
+
+    raise typer.Exit(resume(cancel=cancel))
 
 
 @app.command()
-def run(params: Annotated[Path, typer.Argument(help="params.yaml of one run")]) -> None:
+def run(
+    params: Annotated[Path, typer.Argument(help="params.yaml of one run")], gpus: Gpus = 0, attempt: Attempt = 1
+) -> None:
     """Do one run of a study: check the parameters, execute the notebook, check what it left."""
     from trajkit.study.runner import run_file
 
-    raise typer.Exit(run_file(params))
+    raise typer.Exit(run_file(params, gpus=gpus, attempt=attempt))
 
 
 @app.command()
-def audit(params: Annotated[Path, typer.Argument(help="params.yaml of one audit")]) -> None:
+def audit(
+    params: Annotated[Path, typer.Argument(help="params.yaml of one audit")], gpus: Gpus = 0, attempt: Attempt = 1
+) -> None:
     """Do one audit of a study."""
     from trajkit.study.audits import run_audit
 
-    raise typer.Exit(run_audit(params))
+    raise typer.Exit(run_audit(params, gpus=gpus, attempt=attempt))
 
 
 @app.command()

@@ -34,6 +34,14 @@ class RunFailedError(TrajkitError):
     """A run did not finish as it should; its folder keeps the notebook and the reason."""
 
 
+class ResourceError(RunFailedError):
+    """A run ended for want of memory, or something killed its process: with more of it, or elsewhere, it may succeed."""
+
+
+class StoppedError(TrajkitError):
+    """A run was asked to stop; where its training had begun, the same run goes on from its checkpoint."""
+
+
 DISK_FULL = (
     "no space left on the disk for outputs: free some, or set TRAJKIT_OUTPUTS to a folder elsewhere, then give the same "
     "command again; finished runs are kept"

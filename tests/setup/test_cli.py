@@ -62,24 +62,30 @@ def test_study_gets_every_setting_and_its_exit_code_is_ours(monkeypatch: pytest.
         "2",
         "--jobs",
         "1",
+        "--executor",
+        "slurm",
     ]
     assert run(monkeypatch, *arguments) == 1
-    assert seen == {"question": "rq1", "profile": "full", "dataset": "porto", "data": "x.csv", "seeds": 2, "jobs": 1}
+    given: dict[str, object] = {"question": "rq1", "profile": "full", "dataset": "porto", "data": "x.csv"}
+    assert seen == {**given, "seeds": 2, "jobs": 1, "executor": "slurm"}
     seen.clear()
     assert run(monkeypatch, "study", "rq1") == 1
-    assert seen == {"question": "rq1", "profile": "quick", "dataset": "city", "data": None, "seeds": None, "jobs": None}
+    usual: dict[str, object] = {"question": "rq1", "profile": "quick", "dataset": "city", "data": None}
+    assert seen == {**usual, "seeds": None, "jobs": None, "executor": "local"}
 
 
-def test_run_hands_over_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Path] = []
+def test_run_hands_over_the_path_and_what_the_scheduler_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[Path, dict[str, int]]] = []
 
-    def run_file(path: Path) -> int:
-        seen.append(path)
+    def run_file(path: Path, **said: int) -> int:
+        seen.append((path, said))
         return 0
 
     stand_in(monkeypatch, "trajkit.study.runner", "run_file", run_file)
     assert run(monkeypatch, "run", "outputs/runs/x/params.yaml") == 0
-    assert seen == [Path("outputs/runs/x/params.yaml")]
+    assert run(monkeypatch, "run", "outputs/runs/x/params.yaml", "--gpus", "2", "--attempt", "3") == 0
+    path = Path("outputs/runs/x/params.yaml")
+    assert seen == [(path, {"gpus": 0, "attempt": 1}), (path, {"gpus": 2, "attempt": 3})]
 
 
 def test_error_for_the_reader_is_one_message_without_traceback(

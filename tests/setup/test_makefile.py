@@ -64,6 +64,9 @@ def test_settings_reach_the_study_and_empty_ones_do_not() -> None:
     )
     full = make("-n", "rq1", "PY=python", "PROFILE=full", "DATASET=porto", "DATA=a b.csv", "SEEDS=2", "JOBS=1").stdout
     assert '--profile "full" --dataset "porto" --data "a b.csv" --seeds "2" --jobs "1"' in full
+    assert "--executor" not in full
+    swept = make("-n", "sweep", "PY=python", "RQ=rq3", "PROFILE=paper", "EXECUTOR=slurm").stdout
+    assert 'study "rq3" --profile "paper" --dataset "city"  ' in swept and '--executor "slurm"' in swept
 
 
 def test_smoke_is_every_question_at_its_smallest() -> None:

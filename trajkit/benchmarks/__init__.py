@@ -23,6 +23,7 @@ PARTS: tuple[str, ...] = (
     "trajkit.benchmarks.anonymity:rows",
     "trajkit.benchmarks.explore:rows",
     "trajkit.benchmarks.maps:rows",
+    "trajkit.benchmarks.engine:rows",
 )
 
 

@@ -25,8 +25,9 @@ from trajkit.deep.engines import make_engine, of_records, trainable
 from trajkit.deep.memory import keep_freed_memory
 from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.progress import Progress
+from trajkit.deep.stop import stop_requests
 from trajkit.deep.train_settings import TrainRecord, TrainSettings, Window
-from trajkit.errors import CheckpointError, ParameterError, PrivacyAccountingError, RunFailedError
+from trajkit.errors import CheckpointError, ParameterError, PrivacyAccountingError, RunFailedError, StoppedError
 from trajkit.seeds import child_seed
 
 LOG_POINTS = 200
@@ -97,7 +98,7 @@ class Trainer:
         """Train to the last step, from the checkpoint where there is one.
 
         Raises RunFailedError when the loss is not finite, CheckpointError for a checkpoint that does not fit,
-        PrivacyAccountingError when steps taken and steps accounted differ.
+        PrivacyAccountingError when steps taken and steps accounted differ, StoppedError after a signal to stop (`trajkit.deep.stop`).
         """
         if self.checkpoint is not None and self.checkpoint.exists():
             self._restore(load_checkpoint(self.checkpoint, identity=self.identity))
@@ -108,15 +109,18 @@ class Trainer:
             self.physical_batch = fastest_physical_batch(self.engine, self.objective, self.records)
         saved = time.monotonic()
         exact = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True)
-        with exact, Progress(self.settings.steps, done=self.step, show=progress) as bar:
+        with exact, stop_requests() as stop, Progress(self.settings.steps, done=self.step, show=progress) as bar:
             while self.step < self.settings.steps:
                 n, loss = self._take_step()
                 bar.advance(n * self.objective.draws, loss)
-                due = time.monotonic() - saved >= self.settings.checkpoint_every_s
+                last = stop.asked  # once: what is said at the end must be saved
+                due = last or time.monotonic() - saved >= self.settings.checkpoint_every_s
                 if self.checkpoint is not None and (due or self.step == self.settings.steps):
                     save_checkpoint(self.checkpoint, self._state())
                     saved = time.monotonic()
                 self.after_step(self.step)
+                if last:
+                    raise StoppedError(f"stopped by a signal at step {self.step} of {self.settings.steps}")
         if self.ledger["steps"] != self.settings.steps or self.step != self.settings.steps:
             raise PrivacyAccountingError(
                 f"{self.step} steps were taken, {self.ledger['steps']} accounted, {self.settings.steps} planned: nothing may be released"

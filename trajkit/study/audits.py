@@ -19,13 +19,15 @@ from trajkit.attacks.verdict import SOUND
 from trajkit.errors import MissingDataError, ParameterError, TrajkitError
 from trajkit.methods import METHODS
 from trajkit.parameters import checked
+from trajkit.study.devices import own_gpus
 from trajkit.study.identity import code_fingerprint
+from trajkit.study.manifest import write_manifest
 from trajkit.study.params import AuditCell, PlannedAudit, Profile
 from trajkit.study.run import OUTPUTS
-from trajkit.study.runner import git_commit, in_one_line, lock, record_failure
+from trajkit.study.runner import FAILED, failed_for_good, in_one_line, lock, record_failure
 from trajkit.yamlio import dump_yaml, load_yaml, write_text
 
-RESULT, FAILED = "audit.json", "FAILED.json"
+RESULT = "audit.json"
 UNJUDGED = "complete, but cannot be judged"
 
 
@@ -93,7 +95,7 @@ def write_audit(aid: str, planned: PlannedAudit) -> None:
         write_text(folder / "params.yaml", dump_yaml(planned.model_dump(mode="json")))
 
 
-def run_audit(path: str | Path) -> int:
+def run_audit(path: str | Path, *, gpus: int = 0, attempt: int = 1) -> int:
     """Do the audit whose resolved parameters are in ``path`` (``outputs/audits/<id>/params.yaml``); return an exit code as `runner.run_file` does."""
     path = Path(path).resolve()
     if not path.is_file():
@@ -104,13 +106,18 @@ def run_audit(path: str | Path) -> int:
             return 0
         planned, started = checked(PlannedAudit, load_yaml(path), where=str(path)), time.monotonic()
         label = f"audit {planned.title} [{folder.name}]"
+        if attempt > 1 and failed_for_good(folder):
+            print(f"FAILED: {label}: not tried again, since it would fail again", flush=True)
+            return 1
         try:
             (folder / FAILED).unlink(missing_ok=True)
             config = checked(audit_class(planned.audit), planned.parameters, where=str(path))
-            report = config.run(_part(planned, folder))
-            about = {"wall_s": round(time.monotonic() - started, 2), "git_commit": git_commit(), "seed": planned.seed}
-            write_text(folder / "manifest.json", json.dumps(about, indent=1))
-            write_text(folder / RESULT, report.to_json())
+            with own_gpus(gpus, OUTPUTS / "locks"):
+                text = config.run(_part(planned, folder)).to_json()
+            files = {RESULT: hashlib.sha256(text.encode()).hexdigest()}
+            seconds = round(time.monotonic() - started, 2)
+            write_manifest(folder, files, seed=planned.seed, attempt=attempt, wall_s=seconds)
+            write_text(folder / RESULT, text)  # last: it is the mark of completeness
         except KeyboardInterrupt:
             print(f"stopped: {label}; the same command does it again", flush=True)
             return 130

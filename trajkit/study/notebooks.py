@@ -12,7 +12,7 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 import nbformat  # noqa: E402
 
-from trajkit.errors import MissingDataError, ParameterError, RunFailedError  # noqa: E402
+from trajkit.errors import MissingDataError, ParameterError, ResourceError, RunFailedError  # noqa: E402
 
 
 def read_notebook(path: Path) -> Any:
@@ -101,14 +101,14 @@ def _check_plain(name: str, value: Any) -> None:
 def check_executed(path: Path, *, sentinel: str) -> None:
     """Check that every code cell ran, in order and without error, and that the last output shows ``sentinel``.
 
-    Raises RunFailedError naming the first cell that breaks this (papermill calls a killed kernel's cells "completed").
+    Raises RunFailedError naming the first cell that breaks this, ResourceError where it did not run (papermill calls a killed kernel's cells "completed").
     """
     cells = [c for c in read_notebook(path).cells if c.cell_type == "code" and c.source.strip()]
     counts = [c.execution_count for c in cells]
     for i, count in enumerate(counts):
         if count is None or (i and count <= counts[i - 1]):
             first = cells[i].source.strip().splitlines()[0]
-            raise RunFailedError(
+            raise ResourceError(
                 f"{path.name}: code cell {i + 1} (`{first}`) did not run; the kernel was probably killed, often for memory"
             )
         if any(o.output_type == "error" for o in cells[i].outputs):
@@ -121,3 +121,8 @@ def check_executed(path: Path, *, sentinel: str) -> None:
         raise RunFailedError(
             f"{path.name}: the last cell did not print {sentinel!r}: the notebook ended before its end"
         )
+
+
+def seconds_of_cells(path: Path) -> float:
+    """Seconds that the cells of an executed notebook took, as papermill noted them."""
+    return float(sum(cell.metadata.get("papermill", {}).get("duration") or 0.0 for cell in read_notebook(path).cells))

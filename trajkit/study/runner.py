@@ -4,49 +4,41 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import json
 import os
-import platform
-import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import psutil
+from traitlets.config import Config
 
-from trajkit.errors import DISK_FULL, MissingDataError, RunFailedError, TrajkitError
+from trajkit.errors import DISK_FULL, MissingDataError, ResourceError, RunFailedError, TrajkitError
 from trajkit.parameters import checked
+from trajkit.study.devices import own_gpus
 from trajkit.study.identity import template_of
-from trajkit.study.notebooks import check_executed, check_parameters, declared_parameters
+from trajkit.study.manifest import hashes, write_manifest
+from trajkit.study.notebooks import check_executed, check_parameters, declared_parameters, seconds_of_cells
 from trajkit.study.params import ROOT, RunConfig
 from trajkit.study.run import OUTPUTS, RELEASE_FILES, SENTINEL, reuse_release
+from trajkit.study.stopping import STOPPED, stop_handed_on
 from trajkit.yamlio import load_yaml, write_text
 
+FAILED = "FAILED.json"
+OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError")
 ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-PACKAGES = (
-    "trajkit",
-    "torch",
-    "opacus",
-    "dp-accounting",
-    "numpy",
-    "scipy",
-    "pandas",
-    "numba",
-    "papermill",
-    "snakemake",
-)
 
 
-def run_file(path: str | Path) -> int:
+def run_file(path: str | Path, *, gpus: int = 0, attempt: int = 1) -> int:
     """Execute the run whose resolved parameters are in ``path`` (``outputs/runs/<run_id>/params.yaml``); return an exit code.
 
-    0: complete (also when it was before). 1: failed; ``FAILED.json`` and ``executed.ipynb`` in the folder say why.
+    0: complete (also when it was before). 1: failed; ``FAILED.json`` and ``executed.ipynb`` in the folder say why. 75: a signal stopped it after
+    a checkpoint. ``gpus`` are held for it alone. At a later ``attempt`` a run that failed for a reason of its own is not done again.
     """
     path = Path(path).resolve()
     if not path.is_file():
@@ -57,22 +49,50 @@ def run_file(path: str | Path) -> int:
             return 0
         config = checked(RunConfig, load_yaml(path), where=str(path))
         label = f"{config.method} fold {config.fold} seed {config.seed} [{folder.name}]"
-        started = time.monotonic()
-        try:
-            (folder / "FAILED.json").unlink(missing_ok=True)
-            reuse_release(folder)
-            template = template_of(config.method)
-            execute(template, folder / "executed.ipynb", _notebook_parameters(template, folder, config), SENTINEL)
-            _seal(folder, config, time.monotonic() - started)
-        except KeyboardInterrupt:
-            print(f"stopped: {label}; its checkpoint stays, the same command goes on from there", flush=True)
-            return 130
-        except Exception as error:
-            record_failure(folder, error)
-            print(f"FAILED: {label}: {in_one_line(error)}", flush=True)
+        if attempt > 1 and failed_for_good(folder):
+            print(f"FAILED: {label}: not tried again, since it would fail again", flush=True)
             return 1
+        started, begun = time.monotonic(), time.time()
+        with stop_handed_on() as stop:
+            try:
+                (folder / FAILED).unlink(missing_ok=True)
+                with own_gpus(gpus, OUTPUTS / "locks"):
+                    _work(folder, config)
+                _seal(folder, config, time.monotonic() - started, attempt)
+            except KeyboardInterrupt:
+                print(f"stopped: {label}; its checkpoint stays, the same command goes on from there", flush=True)
+                return 130
+            except Exception as error:
+                if stop.asked:
+                    return _stopped(folder, label, since=begun)
+                record_failure(folder, error)
+                print(f"FAILED: {label}: {in_one_line(error)}", flush=True)
+                return 1
     print(f"done: {label} in {time.monotonic() - started:.0f} s", flush=True)
     return 0
+
+
+def _work(folder: Path, config: RunConfig) -> None:
+    reuse_release(folder)
+    template = template_of(config.method)
+    execute(template, folder / "executed.ipynb", _notebook_parameters(template, folder, config), SENTINEL)
+
+
+def _stopped(folder: Path, label: str, *, since: float) -> int:
+    """Exit code of a run that a signal stopped: `STOPPED` where it has got on, 1 where it would begin again."""
+    checkpoint = folder / "checkpoint.pt"
+    got_on = checkpoint.is_file() and checkpoint.stat().st_mtime >= since
+    how = (
+        "a checkpoint is written, the same command goes on from there" if got_on else "there was no checkpoint to write"
+    )
+    print(f"stopped by a signal: {label}; {how}", flush=True)
+    return STOPPED if got_on else 1
+
+
+def failed_for_good(folder: Path) -> bool:
+    """Whether the last try in ``folder`` failed for a reason of its own, not for want of memory or a lost process."""
+    note = folder / FAILED
+    return note.is_file() and not json.loads(note.read_text()).get("again", False)
 
 
 def execute(
@@ -101,20 +121,37 @@ def execute(
     # figures go into the notebook, whatever the shell says
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     try:
-        papermill.execute_notebook(
-            str(template), str(target), parameters=parameters, kernel_name="python3", cwd=str(ROOT),
-            progress_bar=False, store_widget_state=False, log_output=False, extra_arguments=["--log-level=CRITICAL"],
-        )  # fmt: skip
+        with _own_sockets() as config:
+            papermill.execute_notebook(
+                str(template), str(target), parameters=parameters, kernel_name="python3", cwd=str(ROOT), config=config,
+                progress_bar=False, store_widget_state=False, log_output=False, extra_arguments=["--log-level=CRITICAL"],
+            )  # fmt: skip
     except papermill.PapermillExecutionError as error:
-        raise RunFailedError(f"{template.name}, cell {error.cell_index}: {error.ename}: {error.evalue}") from error
+        kind = ResourceError if error.ename in OUT_OF_MEMORY else RunFailedError
+        raise kind(f"{template.name}, cell {error.cell_index}: {error.ename}: {error.evalue}") from error
     except DeadKernelError as error:
-        raise RunFailedError(
+        raise ResourceError(
             f"{template.name}: the kernel died, most often for want of memory: run fewer side by side (JOBS=1)"
         ) from error
+    except RuntimeError as error:
+        raise ResourceError(f"{template.name}: the kernel did not start: {error}") from error
     finally:
         os.environ.clear()
         os.environ.update(before)
     check_executed(target, sentinel=sentinel)
+
+
+@contextmanager
+def _own_sockets() -> Iterator[Config]:
+    """Configuration of a kernel that is talked to by socket files in a folder of its own.
+
+    TCP ports are drawn before they are bound: of many kernels that start on one machine, some draw the same.
+    """
+    place = tempfile.gettempdir()
+    short = place if len(place) < 40 else "/tmp"  # a socket's path has at most 107 characters
+    with tempfile.TemporaryDirectory(prefix="trajkit-", dir=short) as folder:
+        own = {"transport": "ipc", "ip": f"{folder}/socket", "connection_file": f"{folder}/kernel.json"}
+        yield Config({"KernelManager": own})
 
 
 def _notebook_parameters(template: Path, folder: Path, config: RunConfig) -> dict[str, Any]:
@@ -136,40 +173,31 @@ def _check_kernel() -> None:
         )
 
 
-def _seal(folder: Path, config: RunConfig, seconds: float) -> None:
+def _seal(folder: Path, config: RunConfig, seconds: float, attempt: int) -> None:
     """Write the manifest, the only mark of completeness, after every output was found and is not empty."""
     names = ["params.yaml", *RELEASE_FILES, "metrics.json", "cost.json", "executed.ipynb"]
     empty = [n for n in names if n != "history.csv" and not ((folder / n).is_file() and (folder / n).stat().st_size)]
     if empty:
         raise RunFailedError(f"{', '.join(empty)} missing or empty in {folder}: the notebook did not do its work")
     cost = json.loads((folder / "cost.json").read_text())
-    manifest = {
-        "run_id": folder.name,
-        "files": {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in names},
-        "seed": config.seed,
-        "fold": config.fold,
-        "wall_s": round(seconds, 2),
-        "peak_mb": cost["peak_mb"],
-        "seconds": cost["seconds"],
-        "versions": {"python": platform.python_version(), **{p: metadata.version(p) for p in PACKAGES}},
-        "git_commit": git_commit(),
-        "hardware": {
-            "machine": platform.machine(),
-            "cores": os.cpu_count(),
-            "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
-        },
-        "scheduler": {
-            k: v for k, v in os.environ.items() if k in ("SLURM_JOB_ID", "SLURM_RESTART_COUNT", "CUDA_VISIBLE_DEVICES")
-        },
-    }
-    write_text(folder / "manifest.json", json.dumps(manifest, indent=1))
+    whole = time.time() - psutil.Process().create_time()
+    write_manifest(
+        folder, hashes(folder, names), seed=config.seed, fold=config.fold, attempt=attempt, wall_s=round(seconds, 2),
+        engine_s=round(whole - seconds_of_cells(folder / "executed.ipynb"), 2), peak_mb=cost["peak_mb"], seconds=cost["seconds"],
+    )  # fmt: skip
 
 
 def record_failure(folder: Path, error: Exception) -> None:
     """Write ``FAILED.json``; where even that fails, say so."""
-    record = {"error": type(error).__name__, "message": in_one_line(error), "traceback": traceback.format_exc()}
+    again = isinstance(error, (ResourceError, MemoryError, OSError))
+    record = {
+        "error": type(error).__name__,
+        "message": in_one_line(error),
+        "again": again,
+        "traceback": traceback.format_exc(),
+    }
     try:
-        write_text(folder / "FAILED.json", json.dumps(record, indent=1))
+        write_text(folder / FAILED, json.dumps(record, indent=1))
     except OSError as problem:
         print(f"the reason could not be written to {folder}: {problem.strerror}", flush=True)
 
@@ -189,18 +217,3 @@ def lock(path: Path) -> Iterator[None]:
     with path.open("a") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
-
-
-def git_commit() -> str:
-    """Commit of the working tree, marked ``-dirty`` where tracked files differ; "unknown" outside git."""
-    try:
-        done = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return done.stdout.strip()

@@ -7,20 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import psutil
+from statistics import median
+from typing import NamedTuple
 
 from trajkit import datasets
 from trajkit.classical.prefix_experiments import ExperimentSettings
-from trajkit.errors import ParameterError
 from trajkit.study.audits import (
     FAILED,
     RESULT,
@@ -29,16 +25,21 @@ from trajkit.study.audits import (
     plan_audits,
     write_audit,
 )
+from trajkit.study.engine import Work, check_executor, command_for, environment, side_by_side
 from trajkit.study.identity import run_id
+from trajkit.study.manifest import MANIFEST
 from trajkit.study.order import beginnings, longest
-from trajkit.study.params import ROOT, PlannedAudit, PlannedRun, RunConfig, plan_runs, read_question, select_profile
+from trajkit.study.params import PlannedAudit, PlannedRun, RunConfig, plan_runs, read_question, select_profile
 from trajkit.study.progress import PARTIAL, Watch
 from trajkit.study.report import build_report, report_is_current, unexpected
 from trajkit.study.run import OUTPUTS, mark_private, write_params
-from trajkit.study.runner import ONE_THREAD, lock
+from trajkit.study.runner import lock
 from trajkit.study.sequence_study import ensure_experiments
+from trajkit.study.shared_runs import set_aside_unusable
 from trajkit.trajectories import Trajectories
 from trajkit.yamlio import write_text
+
+LAST_SWEEP = OUTPUTS / "locks" / "sweep.json"
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,11 @@ class Study:
         """Ids of the audits that are not complete."""
         return [aid for aid, _ in self.audits if not (audit_folder(aid) / RESULT).is_file()]
 
+    def counted_complete(self, *, but: Collection[str] = ()) -> str:
+        """How many runs and audits there are, without those named."""
+        runs, audits = ({rid for rid, _ in planned} - set(but) for planned in (self.runs, self.audits))
+        return f"{len(runs)} runs" + (f" and {len(audits)} audits" if self.audits else "")
+
 
 def run_folder(rid: str) -> Path:
     """Folder of a run."""
@@ -81,21 +87,33 @@ def run_study(
     data: str | None = None,
     seeds: int | None = None,
     jobs: int | None = None,
+    executor: str = "local",
 ) -> int:
     """Answer ``question``: run what is missing, then write the report; return an exit code (0 complete, 1 with holes).
 
     ``data`` is a path (where a data set needs one), ``seeds`` the number of repetitions, ``jobs`` the runs side by side
-    (default: one a core, as memory allows). Raises TrajkitError for bad parameters or data, before anything is run.
+    (default: one a core, as memory allows), ``executor`` where they are done (`engine.EXECUTORS`). Raises TrajkitError for bad parameters or data, before anything is run.
     """
+    check_executor(executor)
     started = time.monotonic()
     study = plan_study(question, profile=profile, dataset=dataset, data=data, seeds=seeds)
+    if executor != "local":
+        asked = {
+            "profile": profile,
+            "dataset": dataset,
+            "data": data,
+            "seeds": seeds,
+            "jobs": jobs,
+            "executor": executor,
+        }
+        write_text(LAST_SWEEP, json.dumps({"question": question, **asked}))
     with lock(OUTPUTS / "locks" / f"{study.question}-{study.folder.name}.lock"):
         missing, audits = study.missing(), study.missing_audits()
         if not missing and not audits and report_is_current(study.folder):
-            print(f"nothing to do: {_counted(study)} and the report are complete\n{study.result}")
+            print(f"nothing to do: {study.counted_complete()} and the report are complete\n{study.result}")
             return 1 if _surprised(study.folder) else 0
         try:
-            status = _run_missing(study, missing, audits, jobs) if missing or audits else 0
+            status = _run_missing(study, jobs, executor) if missing or audits else 0
         except KeyboardInterrupt:
             print("stopped: finished runs and checkpoints are kept, the same command goes on from there", flush=True)
             return 130
@@ -110,7 +128,7 @@ def run_study(
 
 
 def plan_study(question: str, *, profile: str, dataset: str, data: str | None, seeds: int | None) -> Study:
-    """Check everything, give each run its id and its folder with ``params.yaml``, and write ``plan.json``."""
+    """Check everything, set aside what may not be used here, give each run its id and its folder with ``params.yaml``, and write ``plan.json``."""
     asked = read_question(question)
     chosen = select_profile(asked, profile)
     path = str(Path(data).expanduser().resolve()) if data else None
@@ -126,7 +144,12 @@ def plan_study(question: str, *, profile: str, dataset: str, data: str | None, s
         (audit_id(p, data_fingerprint=fingerprint), p) for p in plan_audits(chosen, dataset=dataset, data=path)
     )
     folder = OUTPUTS / asked.question / (f"{profile}-{dataset}" + (f"-{fingerprint[:8]}" if path else ""))
-    folder.mkdir(parents=True, exist_ok=True)
+    for needed in (folder, OUTPUTS / "locks"):
+        needed.mkdir(parents=True, exist_ok=True)
+    for sentence in set_aside_unusable(
+        [*(run_folder(rid) for rid, _ in runs), *(audit_folder(aid) for aid, _ in audits)]
+    ):
+        print(sentence, flush=True)
     for rid, p in runs:
         run_folder(rid).mkdir(parents=True, exist_ok=True)
         if visibility == "private":
@@ -187,51 +210,49 @@ def _fingerprint(data: Trajectories) -> str:
     return hashlib.sha256((data.fingerprint() + json.dumps(declared, sort_keys=True)).encode()).hexdigest()
 
 
-def _run_missing(study: Study, missing: list[str], audits: list[str], jobs: int | None) -> int:
+def work_of(study: Study) -> Work:
+    """What is missing, as the engine takes it; the longest start first."""
+    missing, audits = set(study.missing()), study.missing_audits()
     todo = [(rid, p) for rid, p in study.runs if rid in missing]
     after = beginnings(todo)
-    resources: dict[str, Any] = {
-        rid: {**p.resources.model_dump(), "after": [after[rid]] if rid in after else []} for rid, p in todo
-    }
+    runs = {rid: {**p.resources.model_dump(), "after": [after[rid]] if rid in after else []} for rid, p in todo}
+    first = [f"audits/{aid}/{RESULT}" for aid in audits] or [f"runs/{rid}/{MANIFEST}" for rid in longest(todo)]
     to_audit = {aid: p.resources.model_dump() for aid, p in study.audits if aid in audits}
-    cores = _side_by_side(resources | to_audit, jobs)
-    config = OUTPUTS / "locks" / f"{study.question}-{study.folder.name}.json"
-    write_text(config, json.dumps({"runs": resources, "audits": to_audit, "python": sys.executable}))
-    also = f" and {len(audits)} of {len(study.audits)} audits" if study.audits else ""
+    return Work(f"{study.question}-{study.folder.name}", runs, to_audit, first)
+
+
+def _run_missing(study: Study, jobs: int | None, executor: str) -> int:
+    work, begun = work_of(study), time.time()
+    at_once = side_by_side(work, jobs, executor)
+    also = f" and {len(work.audits)} of {len(study.audits)} audits" if study.audits else ""
+    how = f"{at_once} side by side" if executor == "local" else f"by {executor}"
     print(
-        f"{study.question}, profile {study.profile}: {len(missing)} of {len(study.runs)} runs{also} to do, {cores} side by side",
+        f"{study.question}, profile {study.profile}: {len(work.runs)} of {len(study.runs)} runs{also} to do, {how}",
         flush=True,
     )
-    command = [
-        sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow" / "Snakefile"),
-        "--profile", str(ROOT / "workflow" / "profiles" / "local"), "--configfile", str(config),
-        "--directory", str(OUTPUTS), "--cores", str(cores), "--quiet", "all",
-    ]  # fmt: skip
-    environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "XDG_CACHE_HOME": str(OUTPUTS / "locks" / "cache")}
-    first = [f"audits/{aid}/{RESULT}" for aid in audits] or [f"runs/{rid}/manifest.json" for rid in longest(todo)]
-    command += ["--prioritize", *first]
-    watch = Watch(study.folder, side_by_side=cores)
-    child = subprocess.Popen(command, env=environment, cwd=OUTPUTS)
+    command = command_for(work, executor=executor, at_once=at_once)
+    watch = Watch(study.folder, side_by_side=at_once)
+    child = subprocess.Popen(command, env=environment(), cwd=OUTPUTS)
     try:
-        return watch.wait(child)
+        status = watch.wait(child)
     except KeyboardInterrupt:
         child.wait()
         raise
+    spent = overhead(work.runs, since=begun)
+    if spent is not None:
+        print(f"engine: {spent:.1f} s a run beside its notebook", flush=True)
+    return status
 
 
-def _side_by_side(resources: dict[str, Any], jobs: int | None) -> int:
-    if jobs is not None:
-        if jobs < 1:
-            raise ParameterError(f"JOBS must be at least 1, got {jobs}")
-        return jobs
-    need = max(r["mem_mb"] for r in resources.values())
-    fits = int(psutil.virtual_memory().available / 2**20 // need)
-    return max(1, min(os.cpu_count() or 1, fits, len(resources)))
+def overhead(rids: Collection[str], *, since: float) -> float | None:
+    """Median seconds that the engine took of a run beside the cells of its notebook, of those sealed ``since`` (seconds since 1970)."""
+    sealed = [m for m in (run_folder(rid) / MANIFEST for rid in rids) if m.is_file() and m.stat().st_mtime >= since]
+    return median([json.loads(m.read_text())["engine_s"] for m in sealed]) if sealed else None
 
 
 def _announce(study: Study, left: list[str], seconds: float) -> None:
     audits = dict(study.audits)
-    print(f"{_counted(study, but=left)} complete, {len(left)} failed, {seconds:.0f} s")
+    print(f"{study.counted_complete(but=left)} complete, {len(left)} failed, {seconds:.0f} s")
     for one in left:
         audit = one in audits
         folder = audit_folder(one) if audit else run_folder(one)
@@ -247,8 +268,3 @@ def _surprised(folder: Path) -> bool:
     for sentence in found:
         print(sentence, flush=True)
     return bool(found)
-
-
-def _counted(study: Study, *, but: Collection[str] = ()) -> str:
-    runs, audits = ({rid for rid, _ in planned} - set(but) for planned in (study.runs, study.audits))
-    return f"{len(runs)} runs" + (f" and {len(audits)} audits" if study.audits else "")
