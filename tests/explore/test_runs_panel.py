@@ -6,10 +6,12 @@ import json
 import shutil
 from pathlib import Path
 
+import ipywidgets as widgets
 import pytest
 
 from trajkit.errors import ParameterError
 from trajkit.explore import releases
+from trajkit.explore.moving_map import MovingMap
 from trajkit.explore.pictures import Picture
 from trajkit.explore.releases import Entry, judged, make, offered
 from trajkit.explore.runs import RunsPanel, runs_panel
@@ -122,6 +124,16 @@ def test_private_trips_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any("real (test)" in a or "Road map" in a for a in alts) and "is private" in shown[0].html()
     floor = next(e for e in panel.entries if e.config.method == "real")
     assert len(panel.release_views.of(floor)) == 1
+    panel._move()  # one half is hidden, so the map is not split
+    assert panel.map.box.children
+
+
+def test_no_earlier_map_stays_beneath_a_choice_that_has_none() -> None:
+    moving = MovingMap()
+    moving.box.children = (widgets.HTML("an earlier map"),)
+    with pytest.raises(ParameterError):
+        moving.show({})
+    assert moving.box.children == ()
 
 
 def _place(entry: Entry) -> str:

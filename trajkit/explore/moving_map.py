@@ -21,8 +21,12 @@ class MovingMap:
         self._widget: Any = None
 
     def show(self, sets: Sets, **settings: Any) -> None:
-        """Show ``sets``; ``settings`` are those of `trajkit.viz.maps.trip_map`. Raises what it raises."""
-        new = trip_map(sets, rows=ROWS, **settings)
+        """Show ``sets``; ``settings`` are those of `trajkit.viz.maps.trip_map`. Raises what it raises; then no earlier map stays."""
+        try:
+            new = trip_map(sets, rows=ROWS, **settings)
+        except Exception:
+            self.box.children, self._widget = (), None
+            raise
         if self._widget is not None:
             self._widget.show(new)
             return

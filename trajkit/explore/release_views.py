@@ -24,6 +24,7 @@ from trajkit.study.run import Run
 from trajkit.trajectories import Trajectories
 from trajkit.viz import records
 from trajkit.viz.streets import street_map
+from trajkit.yamlio import private_mark
 
 SHOWN = 250  # trajectories on a map
 EXAMPLES = 4
@@ -134,6 +135,7 @@ def use_of(entry: Entry, roads: RoadNetwork) -> StreetUse:
         return StreetUse(saved["share"], float(saved["off_roads"]))
     use = street_use(entry.release().trajectories, roads)
     file.parent.mkdir(parents=True, exist_ok=True)
+    private_mark(file.parent, "street use of real trips, private ones among them: nothing here may leave")
     part = file.with_suffix(".part.npz")
     np.savez_compressed(part, share=use.share, off_roads=use.off_roads)
     part.replace(file)

@@ -80,7 +80,8 @@ class RunsPanel(Panel):
     def _move(self, **_chosen: str) -> None:
         if self.entry.made:
             sets, roads = self.release_views.sets(self.entry)
-            self.map.show(sets, roads=roads, split=True, allow_raw=self.release_views.allow_raw)
+            both = all(shown is not None for shown in sets.values())
+            self.map.show(sets, roads=roads, split=both, allow_raw=self.release_views.allow_raw)
 
     def _offers(self, level: str, chosen: dict[str, str]) -> list[str]:
         """What can be chosen at ``level``, given the choices above it; epsilons rise."""

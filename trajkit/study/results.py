@@ -260,9 +260,21 @@ class StudyResults:
         return self.first.real if self.may_show_raw else None
 
     def panels(self, cells: Iterable[str]) -> dict[str, Trajectories | None]:
-        """What maps show side by side: real test trajectories, then the releases of ``cells`` that are complete."""
-        released = {c: self.released(c) for c in cells}
-        return {"real (test)": self.real_panel(), **{c: r for c, r in released.items() if r is not None}}
+        """What maps show side by side: real test trajectories, then the releases of ``cells`` that are complete.
+
+        None where nothing raw may be shown, which of private data goes for every release without a guarantee that holds:
+        it may be the data under other names.
+        """
+        shown = {"real (test)": self.real_panel()}
+        for cell in cells:
+            released = self.released(cell)
+            if released is not None:
+                shown[cell] = released if self.may_show_raw or self._protected(cell) else None
+        return shown
+
+    def _protected(self, cell: str) -> bool:
+        run = self.run(cell)
+        return run is not None and run.release(None).guarantee.holds
 
     def road_segments(self) -> np.ndarray | None:
         """Road segments [s, 4] in metres beneath the maps; None where no road network is known."""

@@ -25,7 +25,7 @@ def per_user(
         color=FAINT,
         ls="--",
         lw=1.4,
-        label="trips x epsilon (group privacy, at a larger delta)",
+        label="trips x epsilon: group privacy, void once its delta reaches 1",
     )
     ax.plot(x, y, color=BLUE, lw=2, label="per user (hollow: loose bound; arrow: more)")
     for m, value, bound in zip(x, y, loose, strict=True):
@@ -74,7 +74,7 @@ def accountants_and_attacker(
     right.set_xticks([1e-4, 1e-3, 1e-2, 1e-1, 1], ["0.01 %", "0.1 %", "1 %", "10 %", "all"])
     right.set_yticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
     right.minorticks_off()
-    right.set_title("what the best attacker can do", fontsize=10)
+    right.set_title("what (epsilon, delta) alone rule out: at most this", fontsize=10)
     right.legend(frameon=False, fontsize=9, loc="upper left")
     return fig
 
