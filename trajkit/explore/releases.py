@@ -85,12 +85,13 @@ def offered(dataset: str, *, data: str | None, settings: dict[str, Any] | None, 
 
     Raises what the planning of a study raises.
     """
+    all_of_it = select_profile(read_question(QUESTION), profile)
     cells = [
         cell
-        for cell in select_profile(read_question(QUESTION), profile).cells
+        for cell in all_of_it.cells
         if cell.method in (*BASELINES, *FAST) and not cell.datasets and cell.train_size is None and _plain_series(cell.name)
     ]  # fmt: skip
-    chosen = select_profile(read_question(QUESTION), profile).model_copy(update={"cells": cells})
+    chosen = all_of_it.model_copy(update={"cells": cells})
     marks, entries = Marks(), []
     for planned in plan_runs(chosen, dataset=dataset, data=data, settings=settings, seeds=1):
         mark = marks.of(planned.config)

@@ -106,28 +106,13 @@ class RunsPanel(Panel):
         return [e for e in self.entries if e.data == self.values["data"]]
 
     def _order(self) -> list[Entry]:
-        """All entries: the chosen one, baselines of its data, its method, then the rest."""
+        """The entries of the chosen data: the chosen one, baselines, its method, then the rest."""
         now = self.entry
-
-        def rank(e: Entry) -> int:
-            near = e.data == now.data
-            return (
-                0
-                if e == now
-                else 1
-                if near and e.config.method in BASELINES
-                else 2
-                if near and e.method == now.method
-                else 3
-                if near
-                else 4
-            )
-
-        return sorted(self.entries, key=rank)
+        return sorted(self._alike(), key=lambda e: (e != now, e.config.method not in BASELINES, e.method != now.method))
 
     def _steps(self) -> Steps:
         """Make what is missing, then draw each once, so that the controls answer at once."""
-        order = [e for e in self._order() if e.data == self.values["data"]]
+        order = self._order()
         for what, work in (("making", self._make), ("drawing", self._draw)):
             for i, entry in enumerate(order):
                 if what == "making" and entry.made:

@@ -16,7 +16,7 @@ from trajkit.attacks.audit_task import AuditReport
 from trajkit.deep.condition_config import ConditionConfig
 from trajkit.errors import MissingDataError
 from trajkit.privacy.guarantee import Guarantee
-from trajkit.release import HIDDEN
+from trajkit.release import HIDDEN, Release
 from trajkit.study.audits import read_audits, shown_audits
 from trajkit.study.cells import BASELINES, core, is_tiny, label
 from trajkit.study.claim import Found
@@ -244,10 +244,14 @@ class StudyResults:
 
     def released(self, cell: str, replicate: int = 0) -> Trajectories | None:
         """Released trajectories of one run; None where it is not complete."""
+        release = self._release(cell, replicate)
+        return None if release is None else release.trajectories
+
+    def _release(self, cell: str, replicate: int = 0) -> Release | None:
         run = self.run(cell, replicate)
         if run is None or (run.config.method == FLOOR and not self.may_show_raw):
             return None
-        return run.release(None).trajectories
+        return run.release(None)
 
     @cached_property
     def first(self) -> Run:
@@ -267,14 +271,11 @@ class StudyResults:
         """
         shown = {"real (test)": self.real_panel()}
         for cell in cells:
-            released = self.released(cell)
-            if released is not None:
-                shown[cell] = released if self.may_show_raw or self._protected(cell) else None
+            release = self._release(cell)
+            if release is not None:
+                protected = self.may_show_raw or release.guarantee.holds
+                shown[cell] = release.trajectories if protected else None
         return shown
-
-    def _protected(self, cell: str) -> bool:
-        run = self.run(cell)
-        return run is not None and run.release(None).guarantee.holds
 
     def road_segments(self) -> np.ndarray | None:
         """Road segments [s, 4] in metres beneath the maps; None where no road network is known."""
