@@ -15,6 +15,7 @@ from trajkit.explore import budget
 from trajkit.explore.budget import Question
 from trajkit.explore.budget_panel import EPSILON, budget_panel
 from trajkit.explore.pictures import Picture
+from trajkit.explore.work import at_once
 from trajkit.privacy.accounting import epsilon_of, user_level_epsilon
 from trajkit.privacy.gdp import central_limit_mu
 from trajkit.privacy.user_level import els_noise
@@ -23,7 +24,7 @@ SMALL = {"n": 2000, "batch": 20, "steps": 50, "delta": 1e-5}
 
 
 def test_the_default_is_the_figure_of_the_readme() -> None:
-    found = budget.answer(Question(2800, 128, 720, 1e-5, "trajectory", 4, epsilon=10.0))
+    found = at_once(budget.answering(Question(2800, 128, 720, 1e-5, "trajectory", 4, epsilon=10.0)))
     assert found.trajectory.epsilon == pytest.approx(10, rel=0.01) and found.trajectory.epsilon <= 10
     assert found.users[4].epsilon == pytest.approx(60, rel=0.01)
     assert found.users[1].epsilon == pytest.approx(found.trajectory.pld, rel=0.01)
@@ -38,7 +39,7 @@ def test_per_user_against_reference_values(shared: Path) -> None:
     q = Question(
         n, round(n * i["record_sampling_probability"]), i["steps"], i["delta"], "trajectory", i["max_records_per_user"], noise=i["noise_multiplier"]
     )  # fmt: skip
-    found = budget.answer(q)
+    found = at_once(budget.answering(q))
     assert found.users[q.trips].epsilon == pytest.approx(expected["user_level_epsilon_els"], rel=0.02)
     assert found.trajectory.pld == pytest.approx(expected["record_level_epsilon"], rel=0.02)
 
@@ -47,7 +48,7 @@ def test_each_accountant_against_reference_values(shared: Path) -> None:
     cases = json.loads((shared / "reference" / "dpsgd_accounting.json").read_text())["cases"]
     (case,) = [c for c in cases if c["label"] == "textbook-1"]
     expected = case["expected"]
-    found = budget.answer(Question(10_000, 100, 1000, 1e-5, "trajectory", 1, noise=1.0))
+    found = at_once(budget.answering(Question(10_000, 100, 1000, 1e-5, "trajectory", 1, noise=1.0)))
     one = found.trajectory
     assert one.prv_upper == pytest.approx(expected["opacus_prv_upper"], abs=1e-3)
     assert one.pld == pytest.approx(expected["epsilon"], abs=0.02)
@@ -57,7 +58,7 @@ def test_each_accountant_against_reference_values(shared: Path) -> None:
 
 def test_a_promise_to_users() -> None:
     q = Question(**SMALL, unit="user", trips=4, epsilon=2.0)
-    found = budget.answer(q)
+    found = at_once(budget.answering(q))
     assert found.users[4].epsilon <= 2.0 and found.users[4].epsilon == pytest.approx(2.0, rel=0.02)
     noise = els_noise(target_epsilon=2.0, delta=1e-5, sample_rate=0.01, steps=50, max_records_per_user=4)
     assert found.mechanism.noise_multiplier == noise

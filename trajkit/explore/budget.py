@@ -113,17 +113,6 @@ def answering(q: Question) -> Generator[Step, None, Answer]:
     return Answer(mechanism, trajectory, found, replaced, gdp_epsilon(mu, q.delta), by_user)
 
 
-def answer(q: Question) -> Answer:
-    """`answering`, at once."""
-    pieces = answering(q)
-    while True:
-        try:
-            next(pieces)
-        except StopIteration as end:
-            found: Answer = end.value
-            return found
-
-
 def most_hits(epsilon: float, delta: float, alarm: float | np.ndarray) -> np.ndarray:
     """Largest share of targets that any test recognises at ``alarm`` false alarms under (``epsilon``, ``delta``)-DP (Kairouz, Oh, Viswanath 2015)."""
     alarm = np.asarray(alarm, dtype=np.float64)

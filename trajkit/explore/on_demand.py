@@ -12,7 +12,7 @@ import ipywidgets as widgets
 from trajkit.errors import ParameterError, TrajkitError
 from trajkit.explore.panel import Panel
 from trajkit.explore.pictures import View
-from trajkit.explore.work import Step, Steps, Work
+from trajkit.explore.work import Step, Steps, Work, at_once
 from trajkit.study.runner import in_one_line
 
 REST_S = 1.5  # what comes later waits until no control has moved for so long, as it would slow the next answer down
@@ -58,12 +58,7 @@ class OnDemandPanel(Panel):
             if key not in self.known:
                 self._want()
             return self.known.get(key)
-        pieces = self.answering(key)
-        while True:
-            try:
-                next(pieces)
-            except StopIteration as end:
-                return end.value
+        return at_once(self.answering(key))
 
     def redraw(self) -> None:
         """Draw again, and remember when."""

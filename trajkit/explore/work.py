@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 from html import escape
+from typing import Any
 
 import ipywidgets as widgets
 
@@ -12,6 +13,15 @@ from trajkit.study.runner import in_one_line
 
 Step = tuple[str, float]  # what is about to be done, and the share (0 to 1) that is done by now
 Steps = Generator[Step, None, None]
+
+
+def at_once(pieces: Generator[Step, None, Any]) -> Any:
+    """What work in pieces returns, all of it done now."""
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as end:
+            return end.value
 
 
 class Work:
