@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from trajkit.errors import ParameterError
-from trajkit.release import Release
-from trajkit.trajectories import Trajectories
+
+if TYPE_CHECKING:  # who only looks a name up needs no data frames
+    from trajkit.release import Release
+    from trajkit.trajectories import Trajectories
 
 # for parameters that are tuples: params files have lists only, which strict models refuse
 FromList = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)

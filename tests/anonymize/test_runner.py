@@ -9,8 +9,8 @@ from anonymity_toys import crowd
 from toys import walks
 
 from trajkit.methods import make_method, number_for
-from trajkit.study.params import RunConfig
 from trajkit.study.run import Run
+from trajkit.study.run_config import RunConfig
 
 
 @pytest.mark.parametrize(("method", "expected"), [("k_anonymity", None), ("uniform", 3)])

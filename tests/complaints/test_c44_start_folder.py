@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CODE = "from trajkit.study.params import ROOT; from trajkit.study.run import OUTPUTS; from trajkit.study.params import read_question; print(ROOT, OUTPUTS, read_question('rq1').question)"
+CODE = "from trajkit.study.folders import OUTPUTS, ROOT; from trajkit.study.params import read_question; print(ROOT, OUTPUTS, read_question('rq1').question)"
 
 
 def test_paths_come_from_the_package_wherever_one_stands(tmp_path: Path) -> None:

@@ -14,9 +14,10 @@ import pytest
 from trajkit.study import run as run_module
 from trajkit.study.anonymity_panels import figures, held, kept_and_made, lattice, missing, regions, stages
 from trajkit.study.claim import AGREES, DISAGREES, NOT_TESTABLE, UNDECIDABLE
+from trajkit.study.folders import ORIGIN, reuse_release
 from trajkit.study.risk import ALL, COLUMNS, FOUND, GUESSED, SPACE, named, risk_of
 from trajkit.study.rule_isolated import isolated
-from trajkit.study.run import ORIGIN, Run, open_run, reuse_release
+from trajkit.study.run import Run, open_run
 from trajkit.study.unicity import ANTENNAS, unicity_of
 from trajkit.viz.frontier import frontier, unicity
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +89,22 @@ def test_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     assert side_by_side(work, None, "slurm") == engine.MOST_SUBMITTED
     with pytest.raises(ParameterError, match="JOBS must be at least 1, got 0"):
         side_by_side(work, 0, "local")
+
+
+def test_a_job_that_only_starts_a_notebook_imports_nothing_heavy() -> None:
+    """Every run pays for it, on the same core as its kernel."""
+    code = "import sys, trajkit.cli, trajkit.study.runner; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {
+        "torch",
+        "pandas",
+        "scipy",
+        "sklearn",
+        "numba",
+        "pyproj",
+        "shapely",
+        "opacus",
+        "matplotlib",
+        "rfc3987_syntax",
+    }
+    assert not heavy & set(done.stdout.split())

@@ -8,7 +8,7 @@ import pytest
 
 from trajkit.study import identity
 from trajkit.study.identity import code_fingerprint, evaluation_id, release_id, run_id
-from trajkit.study.params import RunConfig
+from trajkit.study.run_config import RunConfig
 
 BASE = RunConfig(dataset="city", method="uniform", parameters={"length": 8}, length=8, evaluation={"n_pairs": 5})
 

@@ -8,8 +8,8 @@ import pytest
 
 from trajkit.errors import ParameterError
 from trajkit.study.kept_rows import FEW, side_by_side
-from trajkit.study.params import RunConfig
 from trajkit.study.run import Run
+from trajkit.study.run_config import RunConfig
 
 
 def note(run: Run) -> None:

@@ -11,7 +11,8 @@ import pytest
 from trajkit.parameters import checked
 from trajkit.study import run as run_module
 from trajkit.study.order import beginnings, longest
-from trajkit.study.params import PlannedRun, Profile, RunConfig, plan_runs
+from trajkit.study.params import PlannedRun, Profile, plan_runs
+from trajkit.study.run_config import RunConfig
 
 
 def _runs(*cells: dict[str, Any], seeds: int = 1) -> list[tuple[str, PlannedRun]]:

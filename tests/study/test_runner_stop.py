@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from trajkit.errors import ResourceError, RunFailedError
-from trajkit.study.params import RunConfig
-from trajkit.study.run import write_params
+from trajkit.study.folders import write_params
+from trajkit.study.run_config import RunConfig
 from trajkit.study.runner import failed_for_good, record_failure
 from trajkit.study.stopping import STOPPED
 

@@ -13,7 +13,8 @@ import pytest
 from trajkit.errors import MissingDataError, RunFailedError
 from trajkit.study import sweep
 from trajkit.study.estimates import estimate
-from trajkit.study.params import PlannedRun, Resources, RunConfig
+from trajkit.study.params import PlannedRun
+from trajkit.study.run_config import Resources, RunConfig
 from trajkit.study.workflow import Study
 
 

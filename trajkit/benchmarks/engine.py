@@ -20,7 +20,7 @@ RUNS = 3
 PLAN = """
 import subprocess, sys
 from trajkit.study.engine import command_for, environment
-from trajkit.study.run import OUTPUTS
+from trajkit.study.folders import OUTPUTS
 from trajkit.study.workflow import plan_study, work_of
 study = plan_study(sys.argv[1], profile="smoke", dataset="city", data=None, seeds=None)
 command = command_for(work_of(study), executor="local", at_once=1, dry_run=True)

@@ -19,8 +19,8 @@ from trajkit.attacks.worst_case import Scheme, WorstCase, train
 from trajkit.explore.work import Step
 from trajkit.seeds import child_seed
 from trajkit.study.audits import shown_audits
+from trajkit.study.folders import OUTPUTS
 from trajkit.study.results import StudyResults
-from trajkit.study.run import OUTPUTS
 
 BUDGETS = (30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
 PIECES = 10

@@ -18,9 +18,9 @@ from trajkit.metrics import METRICS
 from trajkit.privacy.guarantee import Guarantee
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
-from trajkit.study.params import RunConfig
 from trajkit.study.rescaling import FLOOR
 from trajkit.study.run import Run
+from trajkit.study.run_config import RunConfig
 from trajkit.trajectories import Trajectories
 from trajkit.viz import records
 from trajkit.viz.streets import street_map

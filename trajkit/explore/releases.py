@@ -18,10 +18,12 @@ from trajkit import datasets
 from trajkit.datasets.cache import cache_root
 from trajkit.release import Release
 from trajkit.study.cells import BASELINES, label, parsed
+from trajkit.study.folders import OUTPUTS, write_params
 from trajkit.study.identity import run_id
-from trajkit.study.params import RunConfig, plan_runs, read_question, select_profile
+from trajkit.study.params import plan_runs, read_question, select_profile
 from trajkit.study.rescaling import rescaled
-from trajkit.study.run import OUTPUTS, Run, mark_private, write_params
+from trajkit.study.run import Run, mark_private
+from trajkit.study.run_config import RunConfig
 from trajkit.study.workflow import Marks, run_folder
 
 QUESTION = "rq7"  # its cells hold the settings of every method at each epsilon

@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 from IPython.display import HTML
 
-from trajkit.study.params import ROOT
-from trajkit.study.run import OUTPUTS
+from trajkit.study.folders import OUTPUTS, ROOT
 
 
 def reports(newest: int) -> HTML:

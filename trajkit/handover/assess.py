@@ -20,7 +20,8 @@ from trajkit.handover.document import Page, shown
 from trajkit.handover.measures import CELL_M, ESCALATED, PARTS, WHOLE, Measured, Measures, measure
 from trajkit.handover.recommend import recommendation
 from trajkit.handover.release import Source
-from trajkit.study.run import OUTPUTS, mark_figures_private
+from trajkit.study.folders import OUTPUTS
+from trajkit.study.run import mark_figures_private
 from trajkit.study.tables import about, drop_table
 from trajkit.viz.colours import ORANGE
 from trajkit.viz.figures import finished, subplots

@@ -20,10 +20,10 @@ from trajkit.errors import MissingDataError, ParameterError, TrajkitError
 from trajkit.methods import METHODS
 from trajkit.parameters import checked
 from trajkit.study.devices import own_gpus
+from trajkit.study.folders import OUTPUTS
 from trajkit.study.identity import code_fingerprint
 from trajkit.study.manifest import write_manifest
 from trajkit.study.params import AuditCell, PlannedAudit, Profile
-from trajkit.study.run import OUTPUTS
 from trajkit.study.runner import FAILED, failed_for_good, in_one_line, lock, record_failure
 from trajkit.yamlio import dump_yaml, load_yaml, write_text
 

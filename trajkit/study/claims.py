@@ -10,7 +10,7 @@ import pandas as pd
 
 from trajkit.parameters import checked
 from trajkit.study.claim import AGREES, DISAGREES, NOT_TESTABLE, UNDECIDABLE, Claim, Found, Pair, Verdict
-from trajkit.study.params import ROOT
+from trajkit.study.folders import ROOT
 from trajkit.study.rule_best import best
 from trajkit.study.rule_calibration import calibration
 from trajkit.study.rule_sequences import sequences

@@ -15,8 +15,7 @@ import psutil
 
 from trajkit.errors import ParameterError
 from trajkit.study.devices import visible_gpus
-from trajkit.study.params import ROOT
-from trajkit.study.run import OUTPUTS
+from trajkit.study.folders import OUTPUTS, ROOT
 from trajkit.study.runner import ONE_THREAD
 from trajkit.yamlio import write_text
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from trajkit.methods import METHODS, method_class
-from trajkit.study.params import ROOT, RunConfig
+from trajkit.study.folders import ROOT
+from trajkit.study.run_config import RunConfig
 
 # parts that present results but do not make them
 _NOT_RESULTS = (

@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 
-from trajkit.study.params import ROOT
+from trajkit.study.folders import ROOT
 from trajkit.yamlio import write_text
 
 MANIFEST = "manifest.json"

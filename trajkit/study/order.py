@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from trajkit.study.params import PlannedRun, RunConfig
+from trajkit.study.params import PlannedRun
+from trajkit.study.run_config import RunConfig
 
 
 def beginnings(runs: Sequence[tuple[str, PlannedRun]]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from trajkit.classical.prefix_experiments import ExperimentSettings
 from trajkit.errors import ParameterError
@@ -15,39 +15,15 @@ from trajkit.metrics import MetricSettings
 from trajkit.parameters import checked
 from trajkit.split import N_FOLDS
 from trajkit.study.cells import is_tiny
+from trajkit.study.folders import ROOT
+from trajkit.study.run_config import STRICT, Resources, RunConfig
 from trajkit.yamlio import load_yaml
 
-ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ("smoke", "quick", "full", "paper")
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Resources(_Strict):
-    """What one run asks of the scheduler."""
-
-    mem_mb: int = Field(default=2500, gt=0)
-    runtime_min: int = Field(default=30, gt=0)
-    gpus: int = Field(default=0, ge=0)
-
-
-class RunConfig(_Strict):
-    """Everything that decides the result of one run. ``seed`` is the root seed, ``fold`` the split (seed i uses fold i)."""
-
-    dataset: str
-    data: str | None = None
-    dataset_settings: dict[str, Any] = {}
-    unit: Literal["trajectory", "user"] = "trajectory"
-    fold: int = Field(default=0, ge=0, lt=N_FOLDS)
-    train_size: int | None = Field(default=None, gt=0)
-    seed: int = Field(default=0, ge=0)
-    length: int = Field(default=64, ge=2)
-    n_release: int = Field(default=1000, gt=0)
-    method: str
-    parameters: dict[str, Any] = {}
-    evaluation: dict[str, Any] = {}
+    model_config = STRICT
 
 
 class Cell(_Strict):

@@ -11,8 +11,9 @@ from pathlib import Path
 import pandas as pd
 
 from trajkit.study.cells import BASELINES
+from trajkit.study.folders import OUTPUTS
 from trajkit.study.results import PRIMARY, StudyResults
-from trajkit.study.run import OUTPUTS, mark_figures_private
+from trajkit.study.run import mark_figures_private
 from trajkit.study.tables import tidy
 from trajkit.yamlio import write_text
 

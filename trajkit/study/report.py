@@ -13,11 +13,11 @@ from trajkit.classical.prefix_experiments import ExperimentSettings
 from trajkit.study.audit_text import verdicts
 from trajkit.study.audits import RESULT, audit_folder, surprises
 from trajkit.study.claims import as_json
+from trajkit.study.folders import OUTPUTS, ROOT
 from trajkit.study.identity import code_fingerprint
-from trajkit.study.params import ROOT
 from trajkit.study.report_figures import save_figures
 from trajkit.study.results import StudyResults
-from trajkit.study.run import OUTPUTS, mark_figures_private
+from trajkit.study.run import mark_figures_private
 from trajkit.study.runner import execute
 from trajkit.study.sequence_study import experiment_file
 from trajkit.viz.figures import ALSO_SVG

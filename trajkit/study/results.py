@@ -21,11 +21,12 @@ from trajkit.study.audits import read_audits, shown_audits
 from trajkit.study.cells import BASELINES, core, is_tiny, label
 from trajkit.study.claim import Found
 from trajkit.study.claims import Verdict, judge, read_claims
-from trajkit.study.params import RunConfig
+from trajkit.study.folders import OUTPUTS
 from trajkit.study.rescaling import FLOOR, rescaled
 from trajkit.study.rule_audits import refuted
 from trajkit.study.rule_isolated import isolated
-from trajkit.study.run import OUTPUTS, Run
+from trajkit.study.run import Run
+from trajkit.study.run_config import RunConfig
 from trajkit.study.sequence_study import read_experiments
 from trajkit.study.stability import stability_runs
 from trajkit.study.stats import corrected_interval, paired_difference, variance_components

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import resource
-import shutil
 import time
 from dataclasses import asdict
 from functools import cached_property
@@ -28,16 +26,12 @@ from trajkit.privacy.guarantee import Guarantee
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
 from trajkit.split import Fold, fold
+from trajkit.study.folders import ORIGIN, OUTPUTS, RELEASE_FILES, SENTINEL, write_params
 from trajkit.study.identity import code_fingerprint
-from trajkit.study.params import ROOT, RunConfig
+from trajkit.study.run_config import RunConfig
 from trajkit.study.tables import drop_table
 from trajkit.trajectories import Trajectories
-from trajkit.yamlio import dump_yaml, load_yaml, private_mark, write_text
-
-OUTPUTS = Path(os.environ.get("TRAJKIT_OUTPUTS") or ROOT / "outputs").resolve()
-SENTINEL = "run complete:"
-RELEASE_FILES = ("release.parquet", "guarantee.json", "release.json", "history.csv")
-ORIGIN = "origin.npy"
+from trajkit.yamlio import load_yaml, private_mark, write_text
 
 
 def open_run(run_dir: str = "", **config: Any) -> Run:
@@ -63,11 +57,6 @@ def open_run(run_dir: str = "", **config: Any) -> Run:
             f"{', '.join(differs)} in the notebook differ from {folder / 'params.yaml'}: run the notebook through `python -m trajkit run`"
         )
     return Run(folder, planned)
-
-
-def write_params(folder: Path, config: RunConfig) -> None:
-    """Write the resolved parameters, before anything else is done in a run folder."""
-    write_text(folder / "params.yaml", dump_yaml(config.model_dump(mode="json")))
 
 
 def mark_private(folder: Path) -> None:
@@ -256,17 +245,3 @@ class Run:
     def _has_release(self) -> bool:
         # guarantee.json is written last of the four
         return (self.folder / "guarantee.json").is_file()
-
-
-def reuse_release(folder: Path) -> bool:
-    """Copy the release of another complete run with the same release id into ``folder``; return whether there was one."""
-    rid = folder.name.split("-")[0]
-    for other in sorted(folder.parent.glob(f"{rid}-*")):
-        if other != folder and (other / "manifest.json").is_file():
-            optional = [ORIGIN] if (other / ORIGIN).is_file() else []
-            for name in (*optional, *RELEASE_FILES[:1], *RELEASE_FILES[2:], RELEASE_FILES[1]):
-                temporary = folder / f".{name}.part"
-                shutil.copyfile(other / name, temporary)
-                temporary.replace(folder / name)
-            return True
-    return False

@@ -21,11 +21,11 @@ from traitlets.config import Config
 from trajkit.errors import DISK_FULL, MissingDataError, ResourceError, RunFailedError, TrajkitError
 from trajkit.parameters import checked
 from trajkit.study.devices import own_gpus
+from trajkit.study.folders import OUTPUTS, RELEASE_FILES, ROOT, SENTINEL, reuse_release
 from trajkit.study.identity import template_of
 from trajkit.study.manifest import hashes, write_manifest
 from trajkit.study.notebooks import check_executed, check_parameters, declared_parameters, seconds_of_cells
-from trajkit.study.params import ROOT, RunConfig
-from trajkit.study.run import OUTPUTS, RELEASE_FILES, SENTINEL, reuse_release
+from trajkit.study.run_config import RunConfig
 from trajkit.study.stopping import STOPPED, stop_handed_on
 from trajkit.yamlio import load_yaml, write_text
 

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 
 from trajkit.classical.prefix_experiments import ExperimentSettings, run_experiments
+from trajkit.study.folders import OUTPUTS
 from trajkit.study.identity import code_fingerprint
-from trajkit.study.run import OUTPUTS
 from trajkit.study.runner import lock
 from trajkit.yamlio import write_text
 

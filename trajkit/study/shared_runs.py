@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from trajkit.errors import MissingDataError
+from trajkit.study.folders import OUTPUTS
 from trajkit.study.manifest import LOG, MANIFEST, state_of, why_unusable
-from trajkit.study.run import OUTPUTS
 from trajkit.yamlio import write_text
 
 _BOOK = OUTPUTS / "locks" / "checked.json"

@@ -13,7 +13,7 @@ import pandas as pd
 from trajkit.errors import MissingDataError, RunFailedError
 from trajkit.study.engine import check_executor, command_for, environment
 from trajkit.study.estimates import estimate
-from trajkit.study.run import OUTPUTS
+from trajkit.study.folders import OUTPUTS
 from trajkit.study.workflow import LAST_SWEEP, Study, plan_study, run_study, work_of
 
 

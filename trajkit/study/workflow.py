@@ -26,13 +26,15 @@ from trajkit.study.audits import (
     write_audit,
 )
 from trajkit.study.engine import Work, check_executor, command_for, environment, side_by_side
+from trajkit.study.folders import OUTPUTS, write_params
 from trajkit.study.identity import run_id
 from trajkit.study.manifest import MANIFEST
 from trajkit.study.order import beginnings, longest
-from trajkit.study.params import PlannedAudit, PlannedRun, RunConfig, plan_runs, read_question, select_profile
+from trajkit.study.params import PlannedAudit, PlannedRun, plan_runs, read_question, select_profile
 from trajkit.study.progress import PARTIAL, Watch
 from trajkit.study.report import build_report, report_is_current, unexpected
-from trajkit.study.run import OUTPUTS, mark_private, write_params
+from trajkit.study.run import mark_private
+from trajkit.study.run_config import RunConfig
 from trajkit.study.runner import lock
 from trajkit.study.sequence_study import ensure_experiments
 from trajkit.study.shared_runs import set_aside_unusable
