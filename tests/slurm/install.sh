@@ -12,5 +12,6 @@ if [ ! -e "$policy" ]; then
     chmod +x "$policy"
     trap 'rm -f "$policy"' EXIT
 fi
-{ apt-get update -qq && apt-get install -y -qq --no-install-recommends slurmctld slurmd slurm-client munge; } >/dev/null 2>&1 ||
-    echo "Slurm is not installed: apt-get failed"
+get() { timeout 600 apt-get -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=30 "$@" </dev/null 2>&1; }
+said=$(get update && get install -y --no-install-recommends slurmctld slurmd slurm-client munge) ||
+    echo "Slurm is not installed: apt-get failed: $(printf '%s' "$said" | tail -n 1)"

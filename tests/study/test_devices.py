@@ -26,7 +26,7 @@ with own_gpus(1, Path(sys.argv[1])):
 
 @pytest.fixture
 def two(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.delenv(devices.GIVEN, raising=False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
     monkeypatch.setattr(devices, "LOOK_EVERY_S", 0.02)
 
@@ -67,10 +67,30 @@ def test_more_than_there_are_is_an_error(tmp_path: Path, two: None) -> None:
 def test_a_scheduler_that_hands_out_devices_is_left_alone(
     tmp_path: Path, two: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv(devices.GIVEN, "given")
     with own_gpus(1, tmp_path):
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "4,5"
     assert not list(tmp_path.iterdir())
+
+
+def test_runs_side_by_side_in_an_allocation_of_ones_own_share_it_out(
+    tmp_path: Path, two: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a workstation: only a job of one run has its devices from the scheduler."""
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    with own_gpus(1, tmp_path):
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "4"
+
+
+def test_devices_of_two_machines_with_one_outputs_folder_are_not_the_same(
+    tmp_path: Path, two: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with own_gpus(2, tmp_path):
+        monkeypatch.setattr(devices.platform, "node", lambda: "another")
+        holder = devices._hold(["4", "5"], 2, tmp_path)
+    assert sorted(holder) == ["4", "5"]
+    for handle in holder.values():
+        os.close(handle)
 
 
 def test_without_a_gpu_nothing_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

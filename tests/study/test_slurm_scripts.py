@@ -91,9 +91,40 @@ def test_a_job_forgotten_by_the_controller_is_judged_by_the_exit_code_it_left(si
     assert site.status() == "success"
     site.note("7.rc", "137")
     assert site.status() == "failed"
-    (site.outputs / "locks" / "slurm" / "7.rc").unlink()  # its node went down
-    assert site.status() == "failed"
-    assert not site.calls("sacct"), "accounting is never asked: it may be off, or down"
+    assert not site.calls("sacct"), "what left an exit code needs no accounting"
+
+
+@pytest.mark.parametrize(
+    ("sacct", "answer", "said"),
+    [
+        ("echo '      COMPLETED '", "success", ""),  # its exit code is not to be seen yet on this machine
+        ("echo ' OUT_OF_MEMORY '", "failed", "OUT_OF_MEMORY"),
+        ("echo ' CANCELLED by 1000 '", "failed", "CANCELLED"),
+        (
+            "echo '        RUNNING '",
+            "failed",
+            "FORGOTTEN, exit code none",
+        ),  # lost by the controller, never closed in the books
+        ("echo 'Slurm accounting storage is disabled' >&2; exit 1", "failed", "FORGOTTEN, exit code none"),
+        ("exec /bin/sleep 300", "failed", "FORGOTTEN, exit code none"),
+    ],
+)
+def test_of_a_job_forgotten_without_an_exit_code_accounting_is_asked_where_it_answers(
+    site: Site, sacct: str, answer: str, said: str
+) -> None:
+    log = site.outputs / "run.log"
+    site.note("7.submitted", f"{log}\n")
+    os.utime(site.outputs / "locks" / "slurm" / "7.submitted", (time.time() - 900,) * 2)
+    site.command("sacct", sacct)
+    site.command("timeout", '[ "$1" = 20 ] && shift && exec /usr/bin/timeout 1 "$@"')
+    assert site.status() == answer
+    assert (log.read_text() if log.is_file() else "") == (f"slurm: job 7 ended: {said}\n" if said else "")
+
+
+def test_accounting_is_not_asked_while_the_controller_is_silent(site: Site) -> None:
+    site.command("squeue", "exit 1")
+    assert site.status() == "running"
+    assert not site.calls("sacct"), "a job would be lost when both are down"
 
 
 def test_a_job_newer_than_the_last_look_at_the_queue_runs(site: Site) -> None:
@@ -116,6 +147,18 @@ def test_it_submits_once_with_everything_asked_for(site: Site) -> None:
     assert (site.bin / "sbatch.env").read_text() == "attempt 2\n"
     site.submit(gpus=0)
     assert "gres" not in site.calls("sbatch")[1]
+
+
+def test_the_account_is_sbatchs_own_affair_and_a_head_that_is_a_job_keeps_its_devices(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"SBATCH_ACCOUNT": "lab", "CUDA_VISIBLE_DEVICES": "3", "SLURM_RESTART_COUNT": "2"}.items():
+        monkeypatch.setenv(name, value)
+    site.command("sacctmgr", "exit 1")
+    site.command("sbatch", 'echo "$SBATCH_ACCOUNT/${CUDA_VISIBLE_DEVICES-}/${SLURM_RESTART_COUNT-}" >"$0.env"; echo 41')
+    assert site.submit().returncode == 0
+    assert (site.bin / "sbatch.env").read_text() == "lab//\n"
+    assert "--account" not in site.calls("sbatch")[0] and not site.calls("sacctmgr")
 
 
 def test_a_job_in_the_queue_is_found_again_and_not_submitted_twice(site: Site) -> None:

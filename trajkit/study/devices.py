@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import platform
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 from trajkit.errors import ParameterError
 
 LOOK_EVERY_S = 2.0
+GIVEN = "TRAJKIT_GPUS"  # "given": a scheduler has chosen this job's devices (set by workflow/slurm/job)
 
 
 def visible_gpus() -> list[str]:
@@ -31,10 +33,10 @@ def visible_gpus() -> list[str]:
 def own_gpus(n: int, folder: Path) -> Iterator[None]:
     """Hold ``n`` GPUs that no other job holds and show only these to whatever is started inside (CUDA_VISIBLE_DEVICES).
 
-    Waits while others hold them; ``folder`` keeps the lock files, which the system frees when a holder dies. Does nothing for ``n`` 0, under
-    Slurm, which hands out devices itself, and where there is no GPU. Raises ParameterError where there are fewer than ``n``.
+    Waits while others hold them; ``folder`` keeps the lock files, which the system frees when a holder dies. Does nothing for ``n`` 0, in
+    a job whose scheduler hands out devices itself, and where there is no GPU. Raises ParameterError where there are fewer than ``n``.
     """
-    ids = visible_gpus() if n and "SLURM_JOB_ID" not in os.environ else []
+    ids = visible_gpus() if n and os.environ.get(GIVEN) != "given" else []
     if not ids:
         yield
         return
@@ -56,10 +58,11 @@ def own_gpus(n: int, folder: Path) -> Iterator[None]:
 def _hold(ids: list[str], n: int, folder: Path) -> dict[str, int]:
     """Id -> open lock file of ``n`` of them; never waits while holding some."""
     folder.mkdir(parents=True, exist_ok=True)
+    locks = {one: folder / f"gpu-{platform.node()}-{one.replace('/', '_')}.lock" for one in ids}
     while True:
         held: dict[str, int] = {}
-        for one in ids:
-            handle = os.open(folder / f"gpu-{one.replace('/', '_')}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        for one, lock in locks.items():
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

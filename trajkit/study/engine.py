@@ -21,6 +21,7 @@ from trajkit.yamlio import write_text
 
 EXECUTORS = ("local", "slurm")
 MOST_SUBMITTED = 500
+ASK_EVERY_S = "TRAJKIT_ASK_S"  # seconds between two looks at the queue
 WORKFLOW = ROOT / "workflow"
 
 
@@ -79,6 +80,7 @@ def command_for(work: Work, *, executor: str, at_once: int, dry_run: bool = Fals
         "--directory", str(OUTPUTS), "--quiet", "all",
     ]  # fmt: skip
     command += ["--cores" if executor == "local" else "--jobs", str(at_once)]
+    command += [] if executor == "local" else ["--seconds-between-status-checks", environment()[ASK_EVERY_S]]
     gpus = len(visible_gpus()) if executor == "local" else 0
     command += ["--resources", f"gpu={gpus}"] if gpus else []
     command += ["--dry-run"] if dry_run else []
@@ -88,6 +90,7 @@ def command_for(work: Work, *, executor: str, at_once: int, dry_run: bool = Fals
 def environment() -> dict[str, str]:
     """Environment of the engine and, on a cluster, of its jobs."""
     return {
+        ASK_EVERY_S: "10",
         **os.environ,
         **dict.fromkeys(ONE_THREAD, "1"),
         "XDG_CACHE_HOME": str(OUTPUTS / "locks" / "cache"),
