@@ -1,4 +1,4 @@
-"""Sweeps through a real Slurm of one node: the head and jobs are killed, the controller goes away, jobs are preempted; results equal the local run's."""
+"""Sweeps through a real Slurm of one node: head and jobs are killed, for memory too, the controller goes away, jobs are preempted; results equal the local run's."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import yaml
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(900)]
 CLUSTER = Path(__file__).parent / "cluster.sh"
+SITE = {"SBATCH_ACCOUNT": "lab", "SBATCH_PARTITION": "gpu", "TRAJKIT_ASK_S": "2"}
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "scancel")
 
 
@@ -42,7 +43,7 @@ def cluster() -> Iterator[Path]:
         subprocess.run(["scancel", "--me"], check=False)
         _until(lambda: not _jobs(), "the queue is empty", seconds=60)
         del os.environ["SLURM_CONF"]
-        subprocess.run([CLUSTER, "down", folder], check=True, timeout=60)
+        subprocess.run([CLUSTER, "down", folder], check=True, timeout=90)
         shutil.rmtree(folder)
 
 
@@ -59,15 +60,16 @@ def test_a_sweep_survives_the_death_of_its_head_and_of_jobs(cluster: Path, tmp_p
     head.wait()
     before, orphans = _complete(there), _jobs()
     shot, shot_run = _at_work(there)[0]
+    assert _shown(shot, "%a") == "lab", "the site's account is taken from the environment"
     subprocess.run(["scancel", "--signal=KILL", "--full", shot], check=True)
 
     resumed = _start(there, "sweep-resume")
     assert len(orphans) >= 2, "nothing was left to find again"
     again = _new_job_of(shot_run, besides=[*orphans], alive=resumed)
-    asked_first = _memory(again)
+    asked_first = _shown(again, "%m")
     subprocess.run(["scancel", again], check=True)
     last = _new_job_of(shot_run, besides=[*orphans, again], alive=resumed)
-    assert _memory(last) == 2 * asked_first, "a retry asks for more"
+    assert _shown(last, "%m") == f"{2 * int(asked_first.removesuffix('M'))}M", "a retry asks for more"
     assert resumed.wait(timeout=400) == 0, _said(there)
 
     assert _complete(there) == runs and before < runs and not _jobs()
@@ -91,7 +93,11 @@ def test_a_sweep_survives_the_death_of_its_head_and_of_jobs(cluster: Path, tmp_p
 def test_preempted_it_goes_on_from_its_checkpoint_and_a_silent_controller_loses_nothing(
     cluster: Path, tmp_path: Path
 ) -> None:
-    question = _question(tmp_path, steps=300)
+    parameters = {
+        "regime": "private", "epsilon": 10.0, "channels": 8, "steps": 300, "batch_size": 32, "sampling_steps": 5,
+        "noise_draws_per_example": 1, "checkpoint_every_s": 0.3,
+    }  # fmt: skip
+    question = _question(tmp_path, "diffusion", parameters, mem_mb=1500, gpus=1)
     here, there = tmp_path / "here", tmp_path / "there"
     local = _start(here, "study", str(question), "--profile", "smoke")
     assert local.wait(timeout=400) == 0, _said(here)
@@ -113,20 +119,32 @@ def test_preempted_it_goes_on_from_its_checkpoint_and_a_silent_controller_loses_
     subprocess.run([CLUSTER, "controller-up", cluster], check=True, timeout=60)
     assert head.wait(timeout=400) == 0, _said(there)
     assert re.findall(r"slurm: job (\d+) on", log.read_text()) == [job, job]
-    assert _manifest(there, rid)["attempt"] == 1 and _manifest(there, rid)["scheduler"]["SLURM_RESTART_COUNT"] == "1"
+    manifest = _manifest(there, rid)
+    assert manifest["attempt"] == 1 and manifest["scheduler"]["SLURM_RESTART_COUNT"] == "1"
+    assert manifest["scheduler"]["CUDA_VISIBLE_DEVICES"] in ("0", "1"), "the device is the one that Slurm gave"
     for name in ("metrics.json", "guarantee.json"):
         assert (here / "runs" / rid / name).read_bytes() == (there / "runs" / rid / name).read_bytes()
 
 
-def _question(folder: Path, *, steps: int) -> Path:
-    parameters = {
-        "regime": "private", "epsilon": 10.0, "channels": 8, "steps": steps, "batch_size": 32, "sampling_steps": 5,
-        "noise_draws_per_example": 1, "checkpoint_every_s": 0.3,
-    }  # fmt: skip
+def test_a_job_that_slurm_kills_for_memory_is_done_again_with_more(cluster: Path, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    head = _start(
+        there, "study", str(_question(tmp_path, "uniform", {}, mem_mb=250)), "--executor", "slurm", "--profile", "smoke"
+    )
+    assert head.wait(timeout=400) == 0, _said(there)
+    (rid,) = _complete(there)
+    log = (there / "runs" / rid / "run.log").read_text()
+    assert "exceeded memory limit" in log and "ended: FAILED" in log, log
+    attempt = _manifest(there, rid)["attempt"]
+    assert attempt in (2, 3) and f"attempt {attempt}\n" in log
+    assert log.count("done:") == 1
+
+
+def _question(folder: Path, method: str, parameters: dict[str, Any], *, mem_mb: int, gpus: int = 0) -> Path:
     smoke = {
         "about": "a test.", "seeds": 1, "length": 32, "n_release": 30, "datasets": {"city": {"people": 40, "days": 2, "seed": 5}},
-        "resources": {"mem_mb": 1500, "runtime_min": 5, "gpus": 1},
-        "cells": [{"name": "diffusion-private", "method": "diffusion", "parameters": parameters}],
+        "resources": {"mem_mb": mem_mb, "runtime_min": 5, "gpus": gpus},
+        "cells": [{"name": method, "method": method, "parameters": parameters}],
     }  # fmt: skip
     path = folder / "q.yaml"
     head = {"question": "q", "title": "A test", "report": None, "profiles": {"smoke": smoke}}
@@ -138,7 +156,7 @@ def _start(outputs: Path, *arguments: str) -> subprocess.Popen[bytes]:
     outputs.mkdir(exist_ok=True)
     with (outputs / "said.txt").open("ab") as out:
         return subprocess.Popen(
-            [sys.executable, "-m", "trajkit", *arguments], env={**os.environ, "TRAJKIT_OUTPUTS": str(outputs)},
+            [sys.executable, "-m", "trajkit", *arguments], env={**os.environ, **SITE, "TRAJKIT_OUTPUTS": str(outputs)},
             stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
 
@@ -181,10 +199,10 @@ def _new_job_of(rid: str, *, besides: list[str], alive: subprocess.Popen[bytes])
     return found[0]
 
 
-def _memory(job: str) -> int:
-    """MB asked for."""
-    shown = subprocess.run(["squeue", "--noheader", f"--job={job}", "--format=%m"], capture_output=True, text=True)
-    return int(shown.stdout.strip().removesuffix("M"))
+def _shown(job: str, field: str) -> str:
+    """What the queue shows of a job: %m the memory asked for, %a the account."""
+    done = subprocess.run(["squeue", "--noheader", f"--job={job}", f"--format={field}"], capture_output=True, text=True)
+    return done.stdout.strip()
 
 
 def _until(

@@ -6,8 +6,9 @@ import ast
 
 import pytest
 
+from trajkit.methods import METHODS, method_class
 from trajkit.study import identity
-from trajkit.study.identity import code_fingerprint, evaluation_id, release_id, run_id
+from trajkit.study.identity import code_fingerprint, evaluation_id, release_id, run_id, template_of
 from trajkit.study.run_config import RunConfig
 
 BASE = RunConfig(dataset="city", method="uniform", parameters={"length": 8}, length=8, evaluation={"n_pairs": 5})
@@ -68,3 +69,10 @@ def test_another_road_network_is_another_release_for_methods_that_draw_on_it_and
     }
     assert ids["uniform"][0][0] == ids["uniform"][1][0] and ids["uniform"][0][1] != ids["uniform"][1][1]
     assert ids["road_counts"][0][0] != ids["road_counts"][1][0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_template_read_from_the_source_is_the_one_that_the_class_names(method: str) -> None:
+    template = template_of(method)
+    assert template.is_file()
+    assert template.stem in (f"method-{method}", getattr(method_class(method), "TEMPLATE", ""))

@@ -1,4 +1,8 @@
-"""The engine: Snakemake, told what is missing and where to run it. On a cluster it submits one job a run and asks how they are."""
+"""The engine: Snakemake, told what is missing and where to run it. On a cluster it submits one job a run and asks how they are.
+
+What it costs a run, its overhead, is the wall time of the job's process until the run is sealed, less that of the notebook's cells: ``engine_s``
+in the manifest. A study prints the median; `trajkit.benchmarks.engine` measures it alone, side by side and through Slurm.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import inspect
 import json
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,20 @@ _NOT_RESULTS = (
 def template_of(method: str) -> Path:
     """The notebook that runs ``method``: ``notebooks/method-<name>.ipynb`` where it exists, else the one its class names as ``TEMPLATE``."""
     own = ROOT / "notebooks" / f"method-{method}.ipynb"
-    if own.is_file():  # asked first, since importing a class may import torch
+    if own.is_file():
         return own
-    return ROOT / "notebooks" / f"{getattr(method_class(method), 'TEMPLATE', own.stem)}.ipynb"
+    name = _only_template(METHODS.get(method, "").partition(":")[0]) or getattr(
+        method_class(method), "TEMPLATE", own.stem
+    )
+    return ROOT / "notebooks" / f"{name}.ipynb"
+
+
+def _only_template(module: str) -> str:
+    """The one ``TEMPLATE`` that the classes of ``module`` name, read from its source (importing it may import torch); empty where there is none."""
+    spec = importlib.util.find_spec(module) if module else None
+    source = Path(spec.origin).read_text() if spec and spec.origin else ""
+    named = set(re.findall(r'^ +TEMPLATE = "([\w-]+)"$', source, re.MULTILINE))
+    return named.pop() if len(named) == 1 else ""
 
 
 def release_id(config: RunConfig, *, data_fingerprint: str, roads_fingerprint: str = "") -> str:

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import subprocess
+import time
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib import metadata
@@ -37,8 +38,11 @@ OTHERS = ("trajkit", "papermill", "snakemake")
 SCHEDULER = ("SLURM_JOB_ID", "SLURM_RESTART_COUNT", "SLURM_CLUSTER_NAME", "SLURMD_NODENAME", "CUDA_VISIBLE_DEVICES")
 
 
-def write_manifest(folder: Path, files: dict[str, str], **more: Any) -> None:
-    """Write ``manifest.json`` of ``folder``: hashes of its ``files``, ``more``, versions, commit, lock file, hardware, scheduler."""
+def write_manifest(folder: Path, files: dict[str, str], *, cells_s: float | None = None, **more: Any) -> None:
+    """Write ``manifest.json`` of ``folder``: hashes of its ``files``, ``more``, versions, commit, lock file, hardware, scheduler.
+
+    Where the work was done by a notebook whose cells took ``cells_s`` seconds, ``engine_s`` says what this process took besides, from its start on.
+    """
     manifest = {
         "run_id": folder.name,
         "files": files,
@@ -55,6 +59,8 @@ def write_manifest(folder: Path, files: dict[str, str], **more: Any) -> None:
         },
         "scheduler": {k: os.environ[k] for k in SCHEDULER if k in os.environ},
     }
+    if cells_s is not None:
+        manifest["engine_s"] = round(time.time() - psutil.Process().create_time() - cells_s, 2)
     write_text(folder / MANIFEST, json.dumps(manifest, indent=1))
 
 

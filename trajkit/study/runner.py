@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 from traitlets.config import Config
 
 from trajkit.errors import DISK_FULL, MissingDataError, ResourceError, RunFailedError, TrajkitError
@@ -180,10 +179,9 @@ def _seal(folder: Path, config: RunConfig, seconds: float, attempt: int) -> None
     if empty:
         raise RunFailedError(f"{', '.join(empty)} missing or empty in {folder}: the notebook did not do its work")
     cost = json.loads((folder / "cost.json").read_text())
-    whole = time.time() - psutil.Process().create_time()
     write_manifest(
-        folder, hashes(folder, names), seed=config.seed, fold=config.fold, attempt=attempt, wall_s=round(seconds, 2),
-        engine_s=round(whole - seconds_of_cells(folder / "executed.ipynb"), 2), peak_mb=cost["peak_mb"], seconds=cost["seconds"],
+        folder, hashes(folder, names), cells_s=seconds_of_cells(folder / "executed.ipynb"), seed=config.seed, fold=config.fold,
+        attempt=attempt, wall_s=round(seconds, 2), peak_mb=cost["peak_mb"], seconds=cost["seconds"],
     )  # fmt: skip
 
 
