@@ -94,7 +94,7 @@ test: lint ## lint, then all tests but the slow ones and those that need a brows
 test-browser: $(ENV) ## notebooks in JupyterLab, saved maps and reports in Chromium, without a network (Debian: apt-get install chromium) -> outputs/browser/
 	TRAJKIT_BROWSER=needed $(PY) -m pytest tests/browser
 
-test-slurm: $(ENV) ## a sweep through a real Slurm of one node, killed and resumed: root on Debian, about six minutes; else it skips with the reason
+test-slurm: $(ENV) ## a sweep through a real Slurm of one node, killed and resumed: root on Debian, about four minutes; else it skips with the reason
 	@bash tests/slurm/install.sh
 	$(PY) -m pytest -m slurm -rs tests/slurm
 

@@ -12,6 +12,6 @@ if [ ! -e "$policy" ]; then
     chmod +x "$policy"
     trap 'rm -f "$policy"' EXIT
 fi
-get() { timeout 600 apt-get -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=30 "$@" </dev/null 2>&1; }
+get() { timeout 600 apt-get -qq -o DPkg::Lock::Timeout=120 -o Acquire::Retries=1 -o Acquire::http::Timeout=30 "$@" </dev/null 2>&1; }
 said=$(get update && get install -y --no-install-recommends slurmctld slurmd slurm-client munge) ||
     echo "Slurm is not installed: apt-get failed: $(printf '%s' "$said" | tail -n 1)"

@@ -1,4 +1,4 @@
-"""Sweeps through a real Slurm of one node: head and jobs are killed, for memory too, the controller goes away, jobs are preempted; results equal the local run's."""
+"""Sweeps through a real Slurm of one node: head and jobs are killed, for memory too, controller and node go away, jobs are preempted; results equal the local run's."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ import yaml
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(900)]
 CLUSTER = Path(__file__).parent / "cluster.sh"
 SITE = {"SBATCH_ACCOUNT": "lab", "SBATCH_PARTITION": "gpu", "TRAJKIT_ASK_S": "2"}
+HEADS: list[subprocess.Popen[bytes]] = []
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "scancel")
 
 
@@ -40,11 +41,17 @@ def cluster() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        subprocess.run(["scancel", "--me"], check=False)
-        _until(lambda: not _jobs(), "the queue is empty", seconds=60)
-        del os.environ["SLURM_CONF"]
-        subprocess.run([CLUSTER, "down", folder], check=True, timeout=90)
-        shutil.rmtree(folder)
+        try:
+            for head in HEADS:  # of a test that failed
+                if head.poll() is None:
+                    os.killpg(head.pid, signal.SIGKILL)
+                    head.wait()
+            subprocess.run(["scancel", "--me"], check=False)
+            _until(lambda: not _jobs(), "the queue is empty", seconds=60)
+        finally:
+            del os.environ["SLURM_CONF"]
+            subprocess.run([CLUSTER, "down", folder], check=True, timeout=90)
+            shutil.rmtree(folder)
 
 
 def test_a_sweep_survives_the_death_of_its_head_and_of_jobs(cluster: Path, tmp_path: Path) -> None:
@@ -90,7 +97,7 @@ def test_a_sweep_survives_the_death_of_its_head_and_of_jobs(cluster: Path, tmp_p
     assert done.wait(timeout=100) == 0 and "nothing to do" in _said(there)
 
 
-def test_preempted_it_goes_on_from_its_checkpoint_and_a_silent_controller_loses_nothing(
+def test_preempted_or_its_node_lost_it_goes_on_from_its_checkpoint_and_a_silent_controller_loses_nothing(
     cluster: Path, tmp_path: Path
 ) -> None:
     parameters = {
@@ -111,6 +118,13 @@ def test_preempted_it_goes_on_from_its_checkpoint_and_a_silent_controller_loses_
     log = there / "runs" / rid / "run.log"
     _until(lambda: "goes back into the queue" in log.read_text(), "it is back in the queue", alive=head)
     _until(lambda: "start 2" in log.read_text(), "it starts again", alive=head)
+    (node,) = subprocess.run(["sinfo", "-h", "-o", "%n"], capture_output=True, text=True, check=True).stdout.split()
+    subprocess.run(["scontrol", "update", f"nodename={node}", "state=down", "reason=test"], check=True)
+    _until(
+        lambda: "DUE TO NODE FAILURE" in log.read_text() and "start 3" in log.read_text(),
+        "its node is back",
+        alive=head,
+    )
     assert list(_jobs()) == [job], "under its own number"
     subprocess.run([CLUSTER, "controller-down", cluster], check=True, timeout=60)
     asked = there / "locks" / "slurm" / "queue.asked"
@@ -118,9 +132,9 @@ def test_preempted_it_goes_on_from_its_checkpoint_and_a_silent_controller_loses_
     _until(lambda: asked.stat().st_mtime > silent, "the silent controller is asked", alive=head)
     subprocess.run([CLUSTER, "controller-up", cluster], check=True, timeout=60)
     assert head.wait(timeout=400) == 0, _said(there)
-    assert re.findall(r"slurm: job (\d+) on", log.read_text()) == [job, job]
+    assert re.findall(r"slurm: job (\d+) on", log.read_text()) == [job] * 3
     manifest = _manifest(there, rid)
-    assert manifest["attempt"] == 1 and manifest["scheduler"]["SLURM_RESTART_COUNT"] == "1"
+    assert manifest["attempt"] == 1 and manifest["scheduler"]["SLURM_RESTART_COUNT"] == "2"
     assert manifest["scheduler"]["CUDA_VISIBLE_DEVICES"] in ("0", "1"), "the device is the one that Slurm gave"
     for name in ("metrics.json", "guarantee.json"):
         assert (here / "runs" / rid / name).read_bytes() == (there / "runs" / rid / name).read_bytes()
@@ -155,10 +169,12 @@ def _question(folder: Path, method: str, parameters: dict[str, Any], *, mem_mb: 
 def _start(outputs: Path, *arguments: str) -> subprocess.Popen[bytes]:
     outputs.mkdir(exist_ok=True)
     with (outputs / "said.txt").open("ab") as out:
-        return subprocess.Popen(
+        head = subprocess.Popen(
             [sys.executable, "-m", "trajkit", *arguments], env={**os.environ, **SITE, "TRAJKIT_OUTPUTS": str(outputs)},
             stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
+    HEADS.append(head)
+    return head
 
 
 def _said(outputs: Path) -> str:
