@@ -22,6 +22,8 @@ from trajkit.explore.live import is_live
 from trajkit.explore.pictures import DRAWING, View, as_html
 from trajkit.study.runner import in_one_line
 
+BESIDE_LABEL = "230px"  # the track of a slider and its value
+
 
 class Panel:
     """Controls wired to ``draw``.
@@ -48,6 +50,7 @@ class Panel:
         self._paused = False
         for control in self.controls.values():
             control.style.description_width = "initial"  # a label is never cut off
+            control.layout.width = f"calc({len(control.description)}ch + {BESIDE_LABEL})"  # and leaves room to drag
             control.observe(self._changed, names="value")
 
     @property
