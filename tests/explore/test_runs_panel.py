@@ -12,9 +12,9 @@ import pytest
 from trajkit.errors import ParameterError
 from trajkit.explore import releases
 from trajkit.explore.moving_map import MovingMap
-from trajkit.explore.pictures import Picture
 from trajkit.explore.releases import Entry, judged, make, offered
 from trajkit.explore.runs import RunsPanel, runs_panel
+from trajkit.viz.pictures import Picture
 from trajkit.yamlio import write_text
 
 

@@ -10,7 +10,6 @@ from html import escape
 import numpy as np
 
 from trajkit.datasets.cache import cache_root
-from trajkit.explore.pictures import Picture, Text, View, sentence
 from trajkit.explore.releases import Entry, judged
 from trajkit.explore.street_use import BUSY, FACTOR, StreetUse, street_loss, street_use
 from trajkit.geo import box_xy
@@ -23,6 +22,7 @@ from trajkit.study.rescaling import FLOOR
 from trajkit.study.run import Run
 from trajkit.trajectories import Trajectories
 from trajkit.viz import records
+from trajkit.viz.pictures import Picture, Text, View, sentence
 from trajkit.viz.streets import street_map
 from trajkit.yamlio import private_mark
 
