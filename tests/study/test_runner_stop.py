@@ -1,4 +1,4 @@
-"""A run that is told to stop, what a later try does not do again, and how a kernel is talked to."""
+"""A run that is told to stop, what a later try does not do again, how a kernel is talked to, and which device a run is shown."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def _planned(outputs: Path, method: str, parameters: dict[str, Any], name: str =
     return folder
 
 
-def _begin(folder: Path, *options: str) -> subprocess.Popen[str]:
+def _begin(folder: Path, *options: str, **more: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "trajkit", "run", str(folder / "params.yaml"), *options]
-    env = {**os.environ, "TRAJKIT_OUTPUTS": str(folder.parents[1])}
+    env = {**os.environ, "TRAJKIT_OUTPUTS": str(folder.parents[1]), **more}
     return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
@@ -114,3 +114,16 @@ def test_a_kernel_is_talked_to_by_socket_files_of_its_own(tmp_path: Path) -> Non
     assert not Path(connections[-1]["ip"]).parent.exists(), "the folder of the sockets is left behind"
     manifest = json.loads((tmp_path / "runs" / "abc-1" / "manifest.json").read_text())
     assert manifest["engine_s"] > 0 and manifest["attempt"] == 1
+
+
+def test_runs_side_by_side_work_on_different_devices_and_a_scheduled_one_on_its_own(tmp_path: Path) -> None:
+    given = {"b-1": {}, "b-2": {}, "b-3": {"TRAJKIT_GPUS": "given"}}
+    runs = [
+        _begin(_planned(tmp_path, "uniform", {}, name), "--gpus", "1", CUDA_VISIBLE_DEVICES="4,5", **more)
+        for name, more in given.items()
+    ]
+    said = [run.communicate(timeout=300)[0] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0, 0], said
+    manifests = [json.loads((tmp_path / "runs" / name / "manifest.json").read_text()) for name in given]
+    shown = [manifest["scheduler"]["CUDA_VISIBLE_DEVICES"] for manifest in manifests]
+    assert sorted(shown[:2]) == ["4", "5"] and shown[2] == "4,5"

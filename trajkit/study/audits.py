@@ -114,9 +114,9 @@ def run_audit(path: str | Path, *, gpus: int = 0, attempt: int = 1) -> int:
             config = checked(audit_class(planned.audit), planned.parameters, where=str(path))
             with own_gpus(gpus, OUTPUTS / "locks"):
                 text = config.run(_part(planned, folder)).to_json()
-            files = {RESULT: hashlib.sha256(text.encode()).hexdigest()}
-            seconds = round(time.monotonic() - started, 2)
-            write_manifest(folder, files, seed=planned.seed, attempt=attempt, wall_s=seconds)
+                files = {RESULT: hashlib.sha256(text.encode()).hexdigest()}
+                seconds = round(time.monotonic() - started, 2)
+                write_manifest(folder, files, seed=planned.seed, attempt=attempt, wall_s=seconds)
             write_text(folder / RESULT, text)  # last: it is the mark of completeness
         except KeyboardInterrupt:
             print(f"stopped: {label}; the same command does it again", flush=True)

@@ -57,7 +57,7 @@ def run_file(path: str | Path, *, gpus: int = 0, attempt: int = 1) -> int:
                 (folder / FAILED).unlink(missing_ok=True)
                 with own_gpus(gpus, OUTPUTS / "locks"):
                     _work(folder, config)
-                _seal(folder, config, time.monotonic() - started, attempt)
+                    _seal(folder, config, time.monotonic() - started, attempt)
             except KeyboardInterrupt:
                 print(f"stopped: {label}; its checkpoint stays, the same command goes on from there", flush=True)
                 return 130
