@@ -33,6 +33,7 @@ class GeneratorSettings:
     warmup_steps: int
     max_grad_norm: float | None = None
     noise_multiplier: float = 0.0
+    compiled: bool = False
 
 
 class GeneratorTrainer:
@@ -55,7 +56,9 @@ class GeneratorTrainer:
     ) -> None:
         self.generator, self.latent, self.settings = generator.train(), latent, settings
         self.conditions, self.keep = conditions, keep
-        self.engine = make_engine(generator, draws=1, second_order=False, max_grad_norm=settings.max_grad_norm)
+        self.engine = make_engine(
+            generator, draws=1, second_order=False, max_grad_norm=settings.max_grad_norm, compiled=settings.compiled
+        )
         self.parameters = trainable(generator)
         self.optimizer = torch.optim.AdamW(
             self.parameters, lr=settings.learning_rate, betas=settings.betas, weight_decay=0.0, fused=True
@@ -78,7 +81,8 @@ class GeneratorTrainer:
 
             def losses(network: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
                 extra = (inputs["condition"],) if "condition" in inputs else ()
-                return -critic(network(inputs["z"], *extra), *extra)[:, 0]
+                with trainer.precision():
+                    return -critic(network(inputs["z"], *extra), *extra)[:, 0]
 
             for p in trainer.parameters:
                 p.requires_grad_(False)
