@@ -6,8 +6,8 @@ import pytest
 import torch
 from deep_toys import toy_model, toy_trainer, weights
 
-from trajkit.deep.train_settings import TrainSettings
 from trajkit.deep.batches import poisson_sample
+from trajkit.deep.train_settings import TrainSettings
 from trajkit.deep.trainer import schedule
 from trajkit.errors import ParameterError, PrivacyAccountingError, RunFailedError
 

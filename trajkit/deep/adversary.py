@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trajkit.deep.engines import bystander, make_engine, trainable
+from trajkit.deep.engines import adamw, bystander, make_engine, trainable
 from trajkit.deep.trainer import Trainer
 from trajkit.seeds import child_seed
 
@@ -60,9 +60,7 @@ class GeneratorTrainer:
             generator, draws=1, second_order=False, max_grad_norm=settings.max_grad_norm, compiled=settings.compiled
         )
         self.parameters = trainable(generator)
-        self.optimizer = torch.optim.AdamW(
-            self.parameters, lr=settings.learning_rate, betas=settings.betas, weight_decay=0.0, fused=True
-        )
+        self.optimizer = adamw(self.parameters, learning_rate=settings.learning_rate, betas=settings.betas)
         self.ema = [p.detach().clone() for p in self.parameters]
         self.updates = 0
         self.draws = torch.Generator().manual_seed(child_seed(seed, "noise", "latent"))

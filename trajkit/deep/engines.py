@@ -67,6 +67,14 @@ def trainable(model: nn.Module) -> list[nn.Parameter]:
     return [p for p in model.parameters() if p.requires_grad]
 
 
+def adamw(
+    parameters: list[nn.Parameter], *, learning_rate: float, betas: tuple[float, float], weight_decay: float = 0.0
+) -> torch.optim.Optimizer:
+    """AdamW in one pass over all parameters; on "meta", where that is unknown and nothing is computed, in several."""
+    fused = parameters[0].device.type != "meta"
+    return torch.optim.AdamW(parameters, lr=learning_rate, betas=betas, weight_decay=weight_decay, fused=fused)
+
+
 def make_engine(
     model: nn.Module, *, draws: int, second_order: bool, max_grad_norm: float | None, compiled: bool = False
 ) -> Engine:

@@ -1,11 +1,12 @@
 """Counts what a piece of torch code does: floating-point operations, bytes read and written, calls, and the most memory it held.
 
 It counts on any device; on "meta" tensors nothing is computed, so that a step of the largest network is counted in a moment. Operations are counted
-by torch's own formulas (`torch.utils.flop_counter`): a multiplication and an addition are two.
+by torch's own formulas (`torch.utils.flop_counter`), but for convolutions: a multiplication and an addition are two.
 """
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import Counter
 from collections.abc import Iterable
@@ -34,6 +35,11 @@ class Work:
     """How often each kind of call is made; the calls may be scaled, so the counts are floats."""
 
     calls: tuple[tuple[Call, float], ...] = ()
+
+    @classmethod
+    def of(cls, calls: Iterable[Any]) -> Work:
+        """From ((flops, nbytes, convolution), times) as JSON holds them."""
+        return cls(tuple((Call(*call), float(times)) for call, times in calls))
 
     def __add__(self, other: Work) -> Work:
         total: Counter[Call] = Counter()
@@ -80,10 +86,9 @@ class Meter(TorchDispatchMode):
         made = _tensors(out)
         if not func.is_view and func._overloadpacket.__name__ not in NO_KERNEL:
             given = _tensors((args, {k: v for k, v in kwargs.items() if k != "out"}))
-            count = flop_registry.get(func._overloadpacket)
-            flops = count(*args, **kwargs, out_val=out) if count else 0
             nbytes = sum(t.numel() * t.element_size() for t in (*given, *made))
-            self._calls[Call(int(flops), nbytes, func._overloadpacket.__name__ in CONVOLUTIONS)] += 1
+            name = func._overloadpacket.__name__
+            self._calls[Call(_flops(func, args, kwargs, out), nbytes, name in CONVOLUTIONS)] += 1
             for tensor in given:
                 self._known.add(_key(tensor))
         for tensor in made:
@@ -103,6 +108,19 @@ class Meter(TorchDispatchMode):
     def _free(self, key: int, size: int) -> None:
         self._known.discard(key)
         self.held -= size
+
+
+def _flops(func: Any, args: Any, kwargs: dict[str, Any], out: Any) -> int:
+    """Operations of one call. Convolutions by our own formula: torch's forgets the groups in the backward pass, which per-record gradients use."""
+    name = func._overloadpacket.__name__
+    if name == "convolution":
+        x, weight, transposed = args[0], args[1], args[6]
+        return 2 * (x if transposed else out).numel() * math.prod(weight.shape[1:])
+    if name == "convolution_backward":
+        grads, x, weight, transposed, wanted = args[0], args[1], args[2], args[7], args[10]
+        return 2 * (x if transposed else grads).numel() * math.prod(weight.shape[1:]) * sum(wanted[:2])
+    count = flop_registry.get(func._overloadpacket)
+    return int(count(*args, **kwargs, out_val=out)) if count else 0
 
 
 def _tensors(values: Any) -> Iterable[Tensor]:

@@ -21,13 +21,13 @@ from torch import Tensor, nn
 from trajkit.deep.autotune import fastest_physical_batch
 from trajkit.deep.batches import padded, placed, poisson_sample, taken
 from trajkit.deep.checkpoint import load_checkpoint, save_checkpoint
-from trajkit.deep.engines import check_single_device, make_engine, of_records, trainable
+from trajkit.deep.engines import adamw, check_single_device, make_engine, of_records, trainable
 from trajkit.deep.memory import keep_freed_memory
 from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.progress import Progress
 from trajkit.deep.stop import stop_requests
 from trajkit.deep.train_settings import TrainRecord, TrainSettings, Window
-from trajkit.errors import CheckpointError, ParameterError, PrivacyAccountingError, RunFailedError, StoppedError
+from trajkit.errors import CheckpointError, PrivacyAccountingError, RunFailedError, StoppedError
 from trajkit.seeds import child_seed
 
 LOG_POINTS = 200
@@ -67,12 +67,11 @@ class Trainer:
             compiled=settings.compile,
         )
         self.parameters = trainable(self.model)
-        self.optimizer = torch.optim.AdamW(
+        self.optimizer = adamw(
             self.parameters,
-            lr=settings.learning_rate,
+            learning_rate=settings.learning_rate,
             betas=settings.betas,
             weight_decay=settings.weight_decay,
-            fused=True,
         )
         self.ema = [p.detach().clone() for p in self.parameters]
         self.physical_batch = settings.physical_batch
