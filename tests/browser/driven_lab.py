@@ -91,14 +91,34 @@ class Lab:
 
 
 def drag(page: Any, label: str, share: float) -> None:
-    """Drag the handle of the slider named ``label`` by a share of its length."""
+    """Drag the handle of the slider named ``label`` by a share of its length, once the page has stopped moving; again where the hand missed."""
     row = page.locator(".widget-hslider, .widget-hrange-slider").filter(
         has=page.locator(".widget-label", has_text=re.compile(f"^{re.escape(label)}$"))
     )
     row.scroll_into_view_if_needed()
-    handle, track = row.locator(".noUi-handle").first.bounding_box(), row.locator(".noUi-base").bounding_box()
-    x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x + share * track["width"], y, steps=8)
-    page.mouse.up()
+    before = row.inner_text()
+    for _ in range(5):
+        handle, track = _still(page, row, ".noUi-handle"), _still(page, row, ".noUi-base")
+        assert track["width"] > 100, f"the slider {label!r} is too short to be dragged: {track}"
+        x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + share * track["width"], y, steps=8)
+        page.mouse.up()
+        page.wait_for_timeout(500)
+        if row.inner_text() != before:
+            return
+    raise AssertionError(f"the slider {label!r} did not move: {before!r}")
+
+
+def _still(page: Any, row: Any, part: str) -> dict[str, float]:
+    """Where a part of the slider is, once it is twice at the same place in the window: JupyterLab lays cells out anew as one scrolls."""
+    before = None
+    for _ in range(60):
+        row.scroll_into_view_if_needed()
+        now = row.locator(part).first.bounding_box()
+        if now is not None and now == before:
+            return now
+        before = now
+        page.wait_for_timeout(300)
+    raise AssertionError(f"the page does not come to rest: {before}")

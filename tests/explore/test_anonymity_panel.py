@@ -14,8 +14,8 @@ from trajkit.anonymize.suppression import shares
 from trajkit.errors import ParameterError
 from trajkit.explore.anonymity import BINS, CELLS_M, KS, AnonymityPanel, Playground, anonymity_panel
 from trajkit.explore.data import HIDDEN
-from trajkit.explore.pictures import Picture
 from trajkit.methods import make_method
+from trajkit.viz.pictures import Picture
 
 CITY = {"people": 60, "days": 2, "seed": 0}
 

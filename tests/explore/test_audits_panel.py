@@ -16,7 +16,7 @@ from trajkit.errors import ParameterError
 from trajkit.explore import games
 from trajkit.explore.audits import audits_panel
 from trajkit.explore.games import GAN, NOISE, SUBJECTS, Shown, playing
-from trajkit.explore.pictures import Picture
+from trajkit.viz.pictures import Picture
 
 
 def _played(subject: str, claimed: float = 1.0, releases: int = 4000) -> Shown:

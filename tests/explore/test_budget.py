@@ -14,11 +14,11 @@ from trajkit.errors import ParameterError
 from trajkit.explore import budget
 from trajkit.explore.budget import Question
 from trajkit.explore.budget_panel import EPSILON, budget_panel
-from trajkit.explore.pictures import Picture
 from trajkit.explore.work import at_once
 from trajkit.privacy.accounting import epsilon_of, user_level_epsilon
 from trajkit.privacy.gdp import central_limit_mu
 from trajkit.privacy.user_level import els_noise
+from trajkit.viz.pictures import Picture
 
 SMALL = {"n": 2000, "batch": 20, "steps": 50, "delta": 1e-5}
 

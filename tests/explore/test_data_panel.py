@@ -9,7 +9,7 @@ import pytest
 from trajkit.errors import ParameterError
 from trajkit.explore.data import HIDDEN, data_panel
 from trajkit.explore.panel import Panel
-from trajkit.explore.pictures import Picture, Text
+from trajkit.viz.pictures import Picture, Text
 
 CITY = {"people": 60, "days": 2, "seed": 0}
 

@@ -11,9 +11,9 @@ import pytest
 
 from trajkit.errors import ParameterError
 from trajkit.explore.noise import MECHANISMS, QUANTILES, TAKES, calibrated, law, noise_panel
-from trajkit.explore.pictures import Picture
 from trajkit.privacy.mechanisms import Geometric, Laplace
 from trajkit.privacy.vmf import VonMisesFisher
+from trajkit.viz.pictures import Picture
 
 CITY = {"people": 60, "days": 2, "seed": 0}
 CHOICE: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5, "sensitivity": 2, "dimension": 8, "radius_m": 200}

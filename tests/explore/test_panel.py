@@ -10,8 +10,8 @@ import pytest
 
 from trajkit.errors import ParameterError
 from trajkit.explore.panel import Panel
-from trajkit.explore.pictures import Picture, View, sentence
 from trajkit.explore.work import Steps, Work
+from trajkit.viz.pictures import Picture, View, sentence
 
 
 def _draw(k: int) -> list[View]:

@@ -12,9 +12,9 @@ import pytest
 from trajkit.errors import ParameterError
 from trajkit.explore import releases
 from trajkit.explore.moving_map import MovingMap
-from trajkit.explore.pictures import Picture
 from trajkit.explore.releases import Entry, judged, make, offered
 from trajkit.explore.runs import RunsPanel, runs_panel
+from trajkit.viz.pictures import Picture
 from trajkit.yamlio import write_text
 
 
@@ -122,6 +122,9 @@ def test_private_trips_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = panel.release_views.of(panel.entry)
     alts = [v.alt for v in shown if isinstance(v, Picture)]
     assert not any("real (test)" in a or "Road map" in a for a in alts) and "is private" in shown[0].html()
+    words = " ".join(v.html() for v in shown if not isinstance(v, Picture))
+    assert "no guarantee covers them" in words, "errors are computed from the private trips"
+    assert "holds, while nobody knows the seed" in words, "the study's noise can be repeated"
     floor = next(e for e in panel.entries if e.config.method == "real")
     assert len(panel.release_views.of(floor)) == 1
     panel._move()  # one half is hidden, so the map is not split

@@ -25,12 +25,12 @@ from trajkit.attacks.uniqueness import uniqueness
 from trajkit.errors import ParameterError
 from trajkit.explore.data import HIDDEN, SHOWN, Records
 from trajkit.explore.panel import Panel
-from trajkit.explore.pictures import Picture, View, sentence
 from trajkit.explore.work import Steps, Work
 from trajkit.grid import Grid
 from trajkit.seeds import rng
 from trajkit.trajectories import Trajectories
 from trajkit.viz import anonymity as figures
+from trajkit.viz.pictures import Picture, View, sentence
 
 CELLS_M = (250, 500, 1000, 2000, 4000, 8000)
 BINS = {"15 min": 15, "30 min": 30, "1 h": 60, "2 h": 120, "4 h": 240, "1 day": 1440, "no time": None}

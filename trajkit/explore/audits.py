@@ -11,9 +11,9 @@ import ipywidgets as widgets
 from trajkit.errors import ParameterError
 from trajkit.explore.games import BUDGETS, SUBJECTS, Shown, finished_audits, playing
 from trajkit.explore.on_demand import OnDemandPanel
-from trajkit.explore.pictures import Picture, Text, View, sentence
 from trajkit.explore.work import Step
 from trajkit.viz.games import game_figure
+from trajkit.viz.pictures import Picture, Text, View, sentence
 
 CLAIMS = (0.5, 1.0, 2.0, 4.0, 10.0)
 

@@ -13,7 +13,6 @@ from html import escape
 import numpy as np
 
 from trajkit.errors import ParameterError
-from trajkit.explore.pictures import Picture, Text, View
 from trajkit.explore.work import Step
 from trajkit.privacy import accountants
 from trajkit.privacy.accounting import calibrate, epsilon_of, user_level_epsilon
@@ -21,6 +20,7 @@ from trajkit.privacy.gdp import central_limit_mu, gdp_epsilon
 from trajkit.privacy.ledger import DpSgd, Spent
 from trajkit.privacy.user_level import els_noise, group_privacy
 from trajkit.viz import budget as figures
+from trajkit.viz.pictures import Picture, Text, View
 
 TRIPS = (1, 2, 4, 8, 16, 32)
 ALARM = 0.01

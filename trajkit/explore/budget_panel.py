@@ -12,9 +12,9 @@ from trajkit.errors import ParameterError
 from trajkit.explore import budget
 from trajkit.explore.budget import Answer, Question
 from trajkit.explore.on_demand import OnDemandPanel
-from trajkit.explore.pictures import View, sentence
 from trajkit.explore.work import Step
 from trajkit.privacy.gdp import central_limit_mu, gdp_epsilon
+from trajkit.viz.pictures import View, sentence
 
 NOISE, EPSILON = "the noise for this epsilon", "the epsilon of this noise"
 NS = (1_000, 2_800, 5_600, 20_000, 69_500, 200_000, 1_560_000)

@@ -19,7 +19,6 @@ from trajkit.attacks.uniqueness import uniqueness
 from trajkit.errors import ParameterError
 from trajkit.explore.moving_map import ROWS, MovingMap
 from trajkit.explore.panel import Panel
-from trajkit.explore.pictures import Picture, View, sentence, table
 from trajkit.geo import box_xy
 from trajkit.grid import Grid
 from trajkit.local_time import local_ms
@@ -29,6 +28,7 @@ from trajkit.segment_index import polyline_lengths
 from trajkit.study.tables import drop_table
 from trajkit.trajectories import Trajectories
 from trajkit.viz import records
+from trajkit.viz.pictures import Picture, View, sentence, table
 
 CELLS_M = (250, 500, 1000, 2000, 4000)
 MINUTES = {"30 min": 30, "1 h": 60, "4 h": 240, "1 day": 1440, "no time": None}

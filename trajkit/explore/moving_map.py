@@ -7,8 +7,8 @@ from typing import Any
 import ipywidgets as widgets
 
 from trajkit.errors import MissingDataError
-from trajkit.explore.pictures import sentence
 from trajkit.viz.maps import Sets, trip_map
+from trajkit.viz.pictures import sentence
 
 ROWS = 300  # trips of each set: more make the browser slow while a slider moves
 

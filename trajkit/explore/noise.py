@@ -16,7 +16,6 @@ from trajkit import datasets
 from trajkit.errors import ParameterError
 from trajkit.explore.data import HIDDEN, Records
 from trajkit.explore.panel import Panel
-from trajkit.explore.pictures import Picture, Text, View, sentence
 from trajkit.local_time import DAY_MS, local_ms
 from trajkit.privacy.mechanisms import Gaussian, Geometric, Laplace
 from trajkit.privacy.planar_laplace import PlanarLaplace
@@ -25,6 +24,7 @@ from trajkit.privacy.vmf import VonMisesFisher
 from trajkit.seeds import rng
 from trajkit.viz import noise as figures
 from trajkit.viz.anonymity import street_picture
+from trajkit.viz.pictures import Picture, Text, View, sentence
 
 MECHANISMS = ("Laplace", "geometric", "exact geometric", "Gaussian", "von Mises-Fisher", "planar Laplace")
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)

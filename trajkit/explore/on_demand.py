@@ -11,9 +11,9 @@ import ipywidgets as widgets
 
 from trajkit.errors import ParameterError, TrajkitError
 from trajkit.explore.panel import Panel
-from trajkit.explore.pictures import View
 from trajkit.explore.work import Step, Steps, Work, at_once
 from trajkit.study.runner import in_one_line
+from trajkit.viz.pictures import View
 
 REST_S = 1.5  # what comes later waits until no control has moved for so long, as it would slow the next answer down
 

@@ -4,7 +4,7 @@
 
     Panel({"epsilon": FloatSlider(description="epsilon"), "unit": Dropdown(description="unit", ...)}, draw)
 
-As the last line of a cell it shows itself: with widgets where somebody sits in front of it (`trajkit.explore.live`), else the
+As the last line of a cell it shows itself: with widgets where somebody sits in front of it (`trajkit.viz.live`), else the
 views of the controls' first values.
 """
 
@@ -18,9 +18,11 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from trajkit.explore.live import is_live
-from trajkit.explore.pictures import DRAWING, View, as_html
 from trajkit.study.runner import in_one_line
+from trajkit.viz.live import is_live
+from trajkit.viz.pictures import DRAWING, View, as_html
+
+BESIDE_LABEL = "230px"  # the track of a slider and its value
 
 
 class Panel:
@@ -28,7 +30,7 @@ class Panel:
 
     controls     name -> widget; each needs a description, by which people (and tests) find it
     draw         called with the value of each control by its name; returns the views in their order
-    interactive  None: see `trajkit.explore.live.is_live`
+    interactive  None: see `trajkit.viz.live.is_live`
     before, also widgets above and below the views that are not drawn by ``draw``: the bar of some work, a map; shown only when interactive
 
     after        called with the values when the views have changed, to change a widget in ``also``; only when interactive
@@ -48,6 +50,7 @@ class Panel:
         self._paused = False
         for control in self.controls.values():
             control.style.description_width = "initial"  # a label is never cut off
+            control.layout.width = f"calc({len(control.description)}ch + {BESIDE_LABEL})"  # and leaves room to drag
             control.observe(self._changed, names="value")
 
     @property

@@ -10,12 +10,11 @@ from html import escape
 import numpy as np
 
 from trajkit.datasets.cache import cache_root
-from trajkit.explore.pictures import Picture, Text, View, sentence
 from trajkit.explore.releases import Entry, judged
 from trajkit.explore.street_use import BUSY, FACTOR, StreetUse, street_loss, street_use
 from trajkit.geo import box_xy
 from trajkit.metrics import METRICS
-from trajkit.privacy.guarantee import Guarantee
+from trajkit.privacy.guarantee import RNG_SEEDED, Guarantee
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
 from trajkit.study.params import RunConfig
@@ -23,6 +22,7 @@ from trajkit.study.rescaling import FLOOR
 from trajkit.study.run import Run
 from trajkit.trajectories import Trajectories
 from trajkit.viz import records
+from trajkit.viz.pictures import Picture, Text, View, sentence
 from trajkit.viz.streets import street_map
 from trajkit.yamlio import private_mark
 
@@ -30,7 +30,7 @@ SHOWN = 250  # trajectories on a map
 EXAMPLES = 4
 KEPT = 256  # releases whose pictures are kept
 NOT_SHOWN = "The data set is private, so its real trips, and what is computed from them street by street, are not shown: set allow_raw = True to see them."
-
+UNCOVERED = "These errors compare with private trips and no guarantee covers them: they are for those who hold the data, not to pass on."
 
 Errors = tuple[tuple[str, float | None], ...]  # of each metric: its name, and the rescaled error, None without a scale
 
@@ -91,6 +91,7 @@ class ReleaseViews:
             views.append(sentence(NOT_SHOWN))
         views += [stage.real_map()] if raw else []
         views += [_map(stage, released, _title(entry))] if raw or guarantee.holds else []
+        views += [sentence(UNCOVERED)] if stage.private else []
         views += [_bars(errors, _title(entry)), card(guarantee)]
         return views + ([_examples(stage, released, raw)] if raw or guarantee.holds else [])
 
@@ -173,6 +174,8 @@ def _bars(errors: Errors, title: str) -> Picture:
 def card(guarantee: Guarantee) -> Text:
     """The guarantee as a card: whether it holds, epsilon, delta, unit, what it rests on, or the reason why there is none."""
     colour, verdict = ("#0072b2", "holds") if guarantee.holds else ("#d55e00", "does not hold")
+    if guarantee.holds and guarantee.epsilon is not None and guarantee.rng == RNG_SEEDED:
+        verdict += ", while nobody knows the seed that repeats its noise"
     epsilon = "none" if guarantee.epsilon is None else f"{guarantee.epsilon:g}"
     rows = {
         "kind": guarantee.kind, "epsilon": epsilon, "delta": "" if guarantee.delta is None else f"{guarantee.delta:g}",

@@ -10,11 +10,11 @@ import ipywidgets as widgets
 from trajkit.errors import ParameterError
 from trajkit.explore.moving_map import MovingMap
 from trajkit.explore.panel import Panel
-from trajkit.explore.pictures import DRAWING, View, sentence
 from trajkit.explore.release_views import ReleaseViews
 from trajkit.explore.releases import BASELINE_NAMES, NO_EPSILON, Entry, catalogue, make
 from trajkit.explore.work import Steps, Work
 from trajkit.study.cells import BASELINES, label
+from trajkit.viz.pictures import DRAWING, View, sentence
 
 LEVELS = ("data", "method", "epsilon", "variant")
 NAMES = {"data": "data set", "method": "method", "epsilon": "epsilon", "variant": "run"}

@@ -17,7 +17,7 @@ from trajkit.viz.records import Bounds
 from trajkit.viz.streets import framed, pieces
 
 LOST = "cividis_r"  # light is little, dark is much; the same to any colour vision
-DPI = 100  # of the street picture; that of `trajkit.explore.pictures`
+DPI = 100  # of the street picture; that of `trajkit.viz.pictures`
 STYLES = {"trajectories": (VERMILION, "-", "o"), "points": (BLUE, "--", "s"), "users": (GREEN, ":", "^")}
 
 

@@ -36,19 +36,19 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from trajkit.errors import MissingDataError, ParameterError
-from trajkit.explore.live import is_live
-from trajkit.explore.pictures import Picture, sentence
 from trajkit.release import Release
 from trajkit.roads import RoadNetwork
 from trajkit.trajectories import Trajectories
 from trajkit.viz.figures import finished
 from trajkit.viz.kepler_bundle import bundle
 from trajkit.viz.kepler_state import config, set_id
+from trajkit.viz.live import is_live
 from trajkit.viz.map_clock import clock_of
 from trajkit.viz.map_figure import save_twin, twin
 from trajkit.viz.map_html import page
 from trajkit.viz.map_lines import Lines, beneath
 from trajkit.viz.map_sets import chosen_sets, view_box
+from trajkit.viz.pictures import Picture, sentence
 from trajkit.yamlio import write_text
 
 Sets = Mapping[str, Trajectories | Release | None]

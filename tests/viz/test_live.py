@@ -13,10 +13,10 @@ from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
 from trajkit.errors import ParameterError
-from trajkit.explore.live import is_live
 from trajkit.study.runner import execute
+from trajkit.viz.live import is_live
 
-ASK = "from trajkit.explore.live import is_live; print(is_live())"
+ASK = "from trajkit.viz.live import is_live; print(is_live())"
 
 
 def _said(environment: dict[str, str]) -> str:
