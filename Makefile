@@ -67,9 +67,9 @@ sweep: $(ENV) ## a question on a cluster: RQ=rq1 PROFILE=paper EXECUTOR=slurm (s
 	@test -n "$(RQ)" || { echo "trajkit: say RQ=rq1 ... rq7"; exit 2; }
 	@$(PY) -m trajkit study "$(RQ)" $(STUDY)
 
-sweep-plan: $(ENV) ## jobs, GPU hours and memory of RQ=rq1 PROFILE=paper, before anything is submitted
+sweep-plan: $(ENV) ## jobs, GPU hours and memory of RQ=rq1 PROFILE=paper, before anything is submitted (DEVICE=h100 EFFICIENCY=0.4)
 	@test -n "$(RQ)" || { echo "trajkit: say RQ=rq1 ... rq7"; exit 2; }
-	@$(PY) -m trajkit sweep-plan "$(RQ)" $(ASKED)
+	@$(PY) -m trajkit sweep-plan "$(RQ)" $(ASKED) $(if $(DEVICE),--device "$(DEVICE)") $(if $(EFFICIENCY),--efficiency "$(EFFICIENCY)")
 
 sweep-resume: $(ENV) ## go on with the last sweep after its head died; its jobs are waited for (CANCEL=1: cancelled)
 	@$(PY) -m trajkit sweep-resume $(if $(filter-out 0,$(CANCEL)),--cancel)

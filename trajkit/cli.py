@@ -62,11 +62,16 @@ def sweep_plan(
     dataset: DataSet = "city",
     data: Data = None,
     seeds: Seeds = None,
+    device: Annotated[str | None, typer.Option(help="what the hours are for: h200, h100, a100, l40s, t4")] = None,
+    efficiency: Annotated[float, typer.Option(help="share of the device's peak that is assumed")] = 0.4,
 ) -> None:
     """Print jobs, GPU hours and memory of a study before anything is submitted."""
     from trajkit.study.sweep import print_plan
 
-    raise typer.Exit(print_plan(question, profile=profile, dataset=dataset, data=data, seeds=seeds))
+    found = print_plan(
+        question, profile=profile, dataset=dataset, data=data, seeds=seeds, device=device, efficiency=efficiency
+    )
+    raise typer.Exit(found)
 
 
 @app.command("sweep-resume")

@@ -8,10 +8,12 @@ import pytest
 import torch
 from deep_toys import toy_model, toy_records, toy_trainer, weights
 
+from trajkit.deep import autotune
 from trajkit.deep import trainer as module
-from trajkit.deep.autotune import fastest_physical_batch, seconds_per_record
+from trajkit.deep.autotune import MEMORY, fastest_physical_batch, peak_of, seconds_per_record
 from trajkit.deep.ddpm import Denoising, alphas_bar
-from trajkit.deep.engines import Whole
+from trajkit.deep.engines import Whole, of_records
+from trajkit.deep.meter import Meter
 
 
 def test_sizes_that_the_records_cannot_fill_are_not_tried() -> None:
@@ -48,3 +50,20 @@ def test_a_resumed_training_keeps_the_size_it_began_with(tmp_path: Path, monkeyp
     resumed = toy_trainer(physical_batch=None, checkpoint=path)
     resumed.run()
     assert resumed.physical_batch == 5
+
+
+def test_sizes_that_memory_cannot_hold_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    objective, engine = Denoising(alphas_bar("linear", 20), (2, 8), draws=1), Whole(toy_model())
+    records = toy_records(300)
+    with Meter() as meter:
+        engine.summed(
+            of_records(objective), {"record": records[:64], **objective.draw(64, torch.Generator())}, torch.ones(64)
+        )
+    monkeypatch.setattr(autotune, "free_memory", lambda device: int(meter.peak / MEMORY))
+    assert list(seconds_per_record(engine, objective, records, repeats=1)) == [16, 32, 64]
+
+
+def test_the_memory_of_a_larger_batch_is_on_the_line_through_the_last_two() -> None:
+    assert peak_of(64, {16: 160}) == 640
+    assert peak_of(64, {16: 160, 32: 200}) == pytest.approx(280)
+    assert peak_of(32, {16: 160, 32: 200}) == 200

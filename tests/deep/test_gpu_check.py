@@ -24,6 +24,8 @@ def test_without_a_gpu_it_says_so_and_succeeds(monkeypatch: pytest.MonkeyPatch, 
         gpu_check.check_penalty,
         gpu_check.check_condition,
         gpu_check.check_samples,
+        gpu_check.check_physical_batches,
+        gpu_check.check_host_records,
         gpu_check.check_resume,
     ],
 )
@@ -32,8 +34,27 @@ def test_the_cpu_agrees_with_itself(check) -> None:  # type: ignore[no-untyped-d
 
 
 def test_bf16_differs_from_single_precision_but_not_much() -> None:
-    row = gpu_check.check_bf16(CPU)
-    assert row.passed and row.found != "relative error 0.0e+00"
+    for check in (gpu_check.check_bf16, gpu_check.check_penalty_bf16):
+        row = check(CPU)
+        assert row.passed and row.found != "relative error 0.0e+00"
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # torch's own, while it loads its compiler
+def test_the_compiled_step_is_checked_here_without_generating_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    traced: list[str] = []
+    real = torch.compile
+
+    def compiled(model: torch.nn.Module) -> object:
+        traced.append(type(model).__name__)
+        return real(model, backend="eager")
+
+    monkeypatch.setattr(torch, "compile", compiled)
+    assert gpu_check.check_compiled(CPU).passed and traced == ["UNet"]
+
+
+def test_the_counted_memory_is_compared_with_what_is_held() -> None:
+    row = gpu_check.check_memory(CPU, TINY, 8, 16)
+    assert row.passed and row.found.startswith("counted 0.00 GiB, held")
 
 
 def test_a_private_step_reports_parameters_and_time() -> None:

@@ -6,26 +6,10 @@ import pytest
 import torch
 from deep_toys import toy_model, toy_trainer, weights
 
+from trajkit.deep.batches import poisson_sample
 from trajkit.deep.train_settings import TrainSettings
-from trajkit.deep.trainer import ROWS, padded, poisson_sample, schedule
+from trajkit.deep.trainer import schedule
 from trajkit.errors import ParameterError, PrivacyAccountingError, RunFailedError
-
-
-def test_poisson_sample_draws_each_record_at_the_rate_independently() -> None:
-    g = torch.Generator().manual_seed(0)
-    counts, sizes = torch.zeros(50), []
-    for _ in range(4000):
-        index = poisson_sample(50, 0.1, g)
-        counts[index] += 1
-        sizes.append(len(index))
-    sizes_t = torch.tensor(sizes, dtype=torch.float64)
-    assert float(counts.min()) > 300 and float(counts.max()) < 500  # 400 each, 5 standard deviations = 95
-    assert float(sizes_t.mean()) == pytest.approx(5.0, abs=0.2)
-    assert float(sizes_t.var()) == pytest.approx(4.5, abs=0.5)  # binomial: n q (1 - q); a fixed batch would have 0
-
-
-def test_rate_1_draws_everybody() -> None:
-    assert poisson_sample(7, 1.0, torch.Generator()).tolist() == list(range(7))
 
 
 def test_schedule_rises_then_falls_to_zero() -> None:
@@ -146,11 +130,3 @@ def test_load_ema_returns_the_bare_model_with_averaged_weights() -> None:
     model = trainer.load_ema()
     assert not model.training and set(model.state_dict()) == set(toy_model().state_dict())
     assert all(torch.equal(p, e) for p, e in zip(model.parameters(), trainer.ema, strict=True))
-
-
-@pytest.mark.parametrize("n", [1, 15, 16, 17, 40])
-def test_physical_batches_are_filled_up_with_rows_that_do_not_count(n: int) -> None:
-    rows, counts = padded(32, n)
-    assert len(rows) % ROWS == 0 and len(rows) - n < ROWS
-    assert rows[:n].tolist() == list(range(32, 32 + n)) and set(rows[n:].tolist()) <= {31 + n}
-    assert counts.tolist() == [1.0] * n + [0.0] * (len(rows) - n)

@@ -12,7 +12,7 @@ import pytest
 
 from trajkit.errors import MissingDataError, RunFailedError
 from trajkit.study import sweep
-from trajkit.study.estimates import estimate
+from trajkit.study.estimates import Estimate, estimate
 from trajkit.study.params import PlannedRun
 from trajkit.study.run_config import Resources, RunConfig
 from trajkit.study.workflow import Study
@@ -22,6 +22,22 @@ def _planned(cell: str, i: int, **asked: int) -> tuple[str, PlannedRun]:
     config = RunConfig(dataset="city", method="uniform", seed=i)
     planned = PlannedRun(cell=cell, replicate=i, vary="fold", config=config, resources=Resources(**asked))
     return f"{cell}-{i}", planned
+
+
+def test_the_plan_warns_of_what_would_not_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = Study(tmp_path, "q", "paper", None, [_planned("light", 0)])
+    monkeypatch.setattr(Study, "missing", lambda self: ["light-0"])
+    monkeypatch.setattr(Study, "counted_complete", lambda self, but=(): "0 runs")
+    monkeypatch.setattr(sweep, "plan_study", lambda *a, **k: study)
+    monkeypatch.setattr(sweep, "command_for", lambda *a, **k: ["true"])
+    told = Estimate(9.0, 100, 0, "counted", 7, ("9 h counted, 1 asked for: raise runtime_min",))
+    monkeypatch.setattr(sweep, "estimate", lambda planned, **k: told)
+    monkeypatch.setattr(sweep, "OUTPUTS", tmp_path)
+    assert sweep.print_plan("q", profile="paper", dataset="city", data=None, seeds=None) == 0
+    printed = capsys.readouterr().out
+    assert "WARNING: light: 9 h counted, 1 asked for: raise runtime_min" in printed and "9.0" in printed
 
 
 def test_the_plan_counts_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

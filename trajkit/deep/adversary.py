@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trajkit.deep.engines import bystander, make_engine, trainable
+from trajkit.deep.engines import adamw, bystander, make_engine, trainable
 from trajkit.deep.trainer import Trainer
 from trajkit.seeds import child_seed
 
@@ -33,6 +33,7 @@ class GeneratorSettings:
     warmup_steps: int
     max_grad_norm: float | None = None
     noise_multiplier: float = 0.0
+    compiled: bool = False
 
 
 class GeneratorTrainer:
@@ -55,11 +56,11 @@ class GeneratorTrainer:
     ) -> None:
         self.generator, self.latent, self.settings = generator.train(), latent, settings
         self.conditions, self.keep = conditions, keep
-        self.engine = make_engine(generator, draws=1, second_order=False, max_grad_norm=settings.max_grad_norm)
-        self.parameters = trainable(generator)
-        self.optimizer = torch.optim.AdamW(
-            self.parameters, lr=settings.learning_rate, betas=settings.betas, weight_decay=0.0, fused=True
+        self.engine = make_engine(
+            generator, draws=1, second_order=False, max_grad_norm=settings.max_grad_norm, compiled=settings.compiled
         )
+        self.parameters = trainable(generator)
+        self.optimizer = adamw(self.parameters, learning_rate=settings.learning_rate, betas=settings.betas)
         self.ema = [p.detach().clone() for p in self.parameters]
         self.updates = 0
         self.draws = torch.Generator().manual_seed(child_seed(seed, "noise", "latent"))
@@ -78,7 +79,8 @@ class GeneratorTrainer:
 
             def losses(network: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
                 extra = (inputs["condition"],) if "condition" in inputs else ()
-                return -critic(network(inputs["z"], *extra), *extra)[:, 0]
+                with trainer.precision():
+                    return -critic(network(inputs["z"], *extra), *extra)[:, 0]
 
             for p in trainer.parameters:
                 p.requires_grad_(False)

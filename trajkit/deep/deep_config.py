@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -9,6 +10,8 @@ from pydantic import Field, field_validator, model_validator
 from trajkit.deep.condition_config import ConditionConfig
 from trajkit.deep.unet import Sizes
 from trajkit.methods import FromList, MethodConfig
+
+HOW_COMPUTED = frozenset({"device", "bf16", "physical_batch", "checkpoint_every_s", "compile", "records_on"})
 
 
 class DeepConfig(MethodConfig):
@@ -20,6 +23,11 @@ class DeepConfig(MethodConfig):
     ``unit``: what one example is, is drawn and clipped as one and protected: a trajectory, or a user with at most ``trips_per_user`` of his
     (`trajkit.deep.per_user`); ``batch_size`` and ``physical_batch`` count examples, and so does n. ``delta`` null means n ** -1.1. A private run states ``epsilon`` (the noise is calibrated) or ``noise_multiplier``.
     ``condition``: see `trajkit.deep.condition_config`.
+
+    How it is computed, which changes results in their last digits at most (``bf16``: in their third): ``device`` ("auto": a GPU where there is
+    one); ``physical_batch``, records in memory at once (null: the fastest that fits); ``bf16``, forward and backward passes in bfloat16, while
+    gradients are clipped, summed and noised in single precision; ``compile``, the network through `torch.compile`, where nothing is clipped;
+    ``records_on``, where the records stay: on the "device" (moved once), on the "host" (each batch is sent), or "auto", on the device where they fit.
     """
 
     length: int = Field(64, ge=4, description="points per trajectory")
@@ -48,6 +56,8 @@ class DeepConfig(MethodConfig):
     checkpoint_every_s: float = Field(30.0, ge=0)
     device: str = "auto"
     bf16: bool = False
+    compile: bool = False
+    records_on: Literal["auto", "device", "host"] = "auto"
     condition: ConditionConfig = ConditionConfig()
 
     @field_validator("condition", mode="before")
@@ -71,6 +81,10 @@ class DeepConfig(MethodConfig):
         if self.unit == "user" and self.condition.is_conditional:
             raise ValueError(
                 "a condition's mechanism protects one trajectory, not a user: leave condition out for unit user"
+            )
+        if self.compile and self.regime != "plain":
+            raise ValueError(
+                f"compile: gradients a record come by hooks, which cannot be compiled; leave it out for regime {self.regime}"
             )
         if self.length < 2 ** (len(self.channel_multipliers) - 1):
             raise ValueError(f"length {self.length} is too short for {len(self.channel_multipliers)} levels")
@@ -103,6 +117,11 @@ class DeepConfig(MethodConfig):
     def sizes(self) -> Sizes:
         """Sizes of the shared UNet."""
         return Sizes(self.channels, self.channel_multipliers, self.blocks, self.groups, self.attention)
+
+    @property
+    def short(self) -> str:
+        """A name for these parameters, but for those that say how they are computed."""
+        return hashlib.sha256(self.model_dump_json(exclude=set(HOW_COMPUTED)).encode()).hexdigest()[:16]
 
     @property
     def record_steps(self) -> int:

@@ -11,11 +11,17 @@ from contextlib import contextmanager
 from typing import Protocol
 
 import torch
+from opacus.grad_sample import GradSampleModule
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 
 from trajkit.deep.grad_sample import RecordGradients, check_supported, clip, clipped_sum
+from trajkit.errors import ParameterError
 
+NOT_COMPILED = (
+    "compile: only regime plain, and a GAN whose lipschitz is slope or projection, can be compiled: gradients a record come by hooks, and a penalty "
+    "is differentiated twice; leave compile out"
+)
 # (network, inputs of the batch) -> loss of each record
 Losses = Callable[[nn.Module, dict[str, Tensor]], Tensor]
 
@@ -61,13 +67,26 @@ def trainable(model: nn.Module) -> list[nn.Parameter]:
     return [p for p in model.parameters() if p.requires_grad]
 
 
-def make_engine(model: nn.Module, *, draws: int, second_order: bool, max_grad_norm: float | None) -> Engine:
+def adamw(
+    parameters: list[nn.Parameter], *, learning_rate: float, betas: tuple[float, float], weight_decay: float = 0.0
+) -> torch.optim.Optimizer:
+    """AdamW in one pass over all parameters; on "meta", where that is unknown and nothing is computed, in several."""
+    fused = parameters[0].device.type != "meta"
+    return torch.optim.AdamW(parameters, lr=learning_rate, betas=betas, weight_decay=weight_decay, fused=fused)
+
+
+def make_engine(
+    model: nn.Module, *, draws: int, second_order: bool, max_grad_norm: float | None, compiled: bool = False
+) -> Engine:
     """The fastest engine that is exact; without ``max_grad_norm`` nothing is clipped.
 
-    Raises ParameterError for a model that cannot be trained record by record.
+    ``compiled``: the network goes through `torch.compile`. Raises ParameterError for a model that cannot be trained record by record, and
+    where nothing can be compiled: hooks, and a second differentiation, are not.
     """
+    if compiled and (second_order or max_grad_norm is not None):
+        raise ParameterError(NOT_COMPILED)
     if max_grad_norm is None:
-        return Whole(model)
+        return Whole(model, compiled=compiled)
     check_supported(model)
     return Functional(model, max_grad_norm) if second_order else Hooked(model, max_grad_norm, draws)
 
@@ -75,8 +94,10 @@ def make_engine(model: nn.Module, *, draws: int, second_order: bool, max_grad_no
 class Whole:
     """Autograd over the whole batch."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, *, compiled: bool = False) -> None:
         self.network, self.parameters = model, trainable(model)
+        if compiled:
+            self.network = torch.compile(model)  # type: ignore[assignment]
 
     def summed(
         self, losses: Losses, inputs: dict[str, Tensor], counts: Tensor, *, draws: int | None = None
@@ -147,6 +168,19 @@ class _Bound(nn.Module):
     def forward(self, *arguments: Tensor) -> Tensor:
         model, weights = self.bound  # type: ignore[misc]
         return functional_call(model, weights, arguments)
+
+
+def check_single_device(model: nn.Module) -> None:
+    """Raise ParameterError for a model that is wrapped or spread over devices or processes."""
+    wrapped = type(model).__name__ in ("DataParallel", "DistributedDataParallel", "FullyShardedDataParallel")
+    devices = {p.device for p in model.parameters()}
+    distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+    processes = torch.distributed.get_world_size() if distributed else 1
+    if wrapped or isinstance(model, GradSampleModule) or len(devices) > 1 or processes > 1:
+        raise ParameterError(
+            f"{type(model).__name__} on {len(devices)} device(s) in {processes} processes: each copy of a wrapped or spread model "
+            "would draw its own batch and add its own noise, which the accounting does not cover; pass the bare module, on one device"
+        )
 
 
 @contextmanager

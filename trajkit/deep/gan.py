@@ -50,7 +50,7 @@ class GanConfig(DeepConfig):
     decay: Literal["cosine", "constant"] = "constant"
 
     @model_validator(mode="after")
-    def _conditions_once(self) -> Self:
+    def _fits(self) -> Self:
         if self.condition.redraw:
             raise ValueError(
                 "condition.redraw must be left out: the generator is trained on the private vectors, so they are drawn once"
@@ -58,6 +58,10 @@ class GanConfig(DeepConfig):
         if self.condition.is_conditional and self.fakes != "paired":
             raise ValueError(
                 "fakes must be paired where there is a condition: a generated trajectory shares its record's"
+            )
+        if self.compile and self.lipschitz == "penalty":
+            raise ValueError(
+                "compile: a penalty is differentiated twice, which cannot be compiled; choose lipschitz slope"
             )
         return self
 
@@ -126,6 +130,7 @@ class Gan(DecoderGenerator):
                 warmup_steps=c.warmup_steps,
                 max_grad_norm=c.max_grad_norm if c.regime != "plain" and c.dp_target != "critic" else None,
                 noise_multiplier=budget.noise_multiplier if noised else 0.0,
+                compiled=c.compile,
             ),
             seed=seed,
             conditions=conditions,

@@ -24,7 +24,7 @@ from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.per_user import PerUser, by_user
 from trajkit.deep.train_settings import TrainSettings
 from trajkit.deep.trainer import Trainer
-from trajkit.deep.training_guarantee import PLURALS, Budget, plan, training_guarantee
+from trajkit.deep.training_guarantee import BFLOAT16, PLURALS, Budget, plan, training_guarantee
 from trajkit.deep.unet import n_params
 from trajkit.errors import DataContractError, ParameterError, RunFailedError
 from trajkit.preprocess import to_fixed_length
@@ -73,7 +73,8 @@ class DeepGenerator:
 
     def _guarantee(self, trainer: Trainer, budget: Budget) -> Guarantee:
         c = self.config
-        return training_guarantee(c.regime, budget, trainer.ledger, target=c.epsilon, noise_source=c.noise)
+        made = training_guarantee(c.regime, budget, trainer.ledger, target=c.epsilon, noise_source=c.noise)
+        return replace(made, assumptions=(*made.assumptions, BFLOAT16)) if c.bf16 and made.holds else made
 
     def _facts(self, trainer: Trainer, records: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return further lines of the report: (computed without records, computed from records)."""
@@ -205,7 +206,7 @@ class DeepGenerator:
             seed=seed,
             noise=c.noise,
             half_box=c.half_box,
-            stream=_short(c),
+            stream=c.short,
         )
 
     def _net(self, size: int, *, compress: bool = True) -> ConditionNet | None:
@@ -296,6 +297,8 @@ class DeepGenerator:
             noise_source=c.noise,
             checkpoint_every_s=c.checkpoint_every_s,
             bf16=c.bf16,
+            compile=c.compile,
+            records_on=c.records_on,
         )
 
     def _report(self, trainer: Trainer, budget: Budget, records: Tensor) -> dict[str, Any]:
@@ -315,6 +318,7 @@ class DeepGenerator:
             "expected_examples": round(trainer.expected_batch * trainer.step * trainer.objective.draws),
             "device": str(self.device_),
             "physical_batch": trainer.physical_batch,
+            "arithmetic": "bfloat16" if self.config.bf16 else "float32",
             **known,
             **self._apart(),
             HIDDEN: {
@@ -367,12 +371,6 @@ class DecoderGenerator(DeepGenerator):
     def _sample(self, n: int, generator: torch.Generator, vectors: Tensor | None) -> Tensor:
         z = torch.randn(n, self.config.latent, generator=generator).to(self.device_)
         return decoded(self.model_, z, vectors)
-
-
-def _short(config: DeepConfig) -> str:
-    """A name for these parameters, but for those that say how they are computed."""
-    how = {"device", "bf16", "physical_batch", "checkpoint_every_s"}
-    return hashlib.sha256(config.model_dump_json(exclude=how).encode()).hexdigest()[:16]
 
 
 def pick_device(name: str) -> torch.device:

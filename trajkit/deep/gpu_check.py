@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -22,27 +21,27 @@ from trajkit.deep.conditioning import Privatised, conditioned
 from trajkit.deep.critic import CriticLoss
 from trajkit.deep.ddpm import Denoising, alphas_bar, ddim
 from trajkit.deep.engines import make_engine, of_records
+from trajkit.deep.gpu_parts import (
+    DRAWS,
+    GRADIENT_TOLERANCE,
+    LENGTH,
+    PAPER,
+    QUICK,
+    RECORDS,
+    STEPS,
+    Row,
+    made_model,
+    made_trainer,
+    normal,
+    relative,
+)
+from trajkit.deep.gpu_settings import check_compiled, check_host_records, check_memory, check_physical_batches
 from trajkit.deep.grad_sample import RecordGradients, clipped_sum
 from trajkit.deep.halves import Decoder, Encoder
-from trajkit.deep.train_settings import TrainSettings
-from trajkit.deep.trainer import Trainer
-from trajkit.deep.unet import COORDINATES, Sizes, UNet, n_params
+from trajkit.deep.unet import COORDINATES, Sizes, n_params
 
-QUICK, PAPER = Sizes(16, (1, 2, 2, 2), 1, 8), Sizes(128, (1, 2, 2, 2), 2, 32)
-RECORDS, DRAWS, LENGTH, STEPS = 16, 2, 64, 6
-GRADIENT_TOLERANCE = 1e-3  # relative L2 error in single precision: the order of summation differs
 SAMPLE_TOLERANCE = 1e-2  # in units of half a box, after 10 sampling steps
 BF16_TOLERANCE = 0.1  # relative L2 error: bf16 keeps 8 bits
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table; ``passed`` is false where ``found`` exceeds ``limit``."""
-
-    check: str
-    found: str
-    limit: str
-    passed: bool
 
 
 class Stopped(Exception):
@@ -62,7 +61,12 @@ def main() -> int:
         check_condition,
         check_samples,
         check_bf16,
+        check_penalty_bf16,
+        check_physical_batches,
+        check_host_records,
+        check_compiled,
         check_resume,
+        check_memory,
         check_paper_step,
     ]
     rows = [check(device) for check in checks]
@@ -87,7 +91,7 @@ def check_condition(device: torch.device) -> Row:
 
 
 def _against_cpu(check: str, gradients: Callable[[torch.device], Tensor], device: torch.device) -> Row:
-    error = _relative(gradients(device), gradients(torch.device("cpu")))
+    error = relative(gradients(device), gradients(torch.device("cpu")))
     limit = f"< {GRADIENT_TOLERANCE:g}"
     return Row(check, f"relative error {error:.1e}", limit, error < GRADIENT_TOLERANCE)
 
@@ -105,23 +109,30 @@ def check_samples(device: torch.device) -> Row:
 
 def check_bf16(device: torch.device) -> Row:
     """Clipped sums under bf16 autocast against single precision, both on ``device``."""
-    error = _relative(_clipped(device, bf16=True), _clipped(device))
+    error = relative(_clipped(device, bf16=True), _clipped(device))
     return Row(
         "bf16 drift of the gradients", f"relative error {error:.1e}", f"< {BF16_TOLERANCE:g}", error < BF16_TOLERANCE
     )
 
 
+def check_penalty_bf16(device: torch.device) -> Row:
+    """The same of a critic's clipped sums through its penalty."""
+    error = relative(_critic_clipped(device, bf16=True), _critic_clipped(device))
+    found = f"relative error {error:.1e}"
+    return Row("bf16 drift through the penalty", found, f"< {BF16_TOLERANCE:g}", error < BF16_TOLERANCE)
+
+
 def check_resume(device: torch.device) -> Row:
     """A training stopped in the middle and resumed from its checkpoint against an uninterrupted one, bit for bit."""
     with tempfile.TemporaryDirectory() as folder:
-        whole = _trainer(device, QUICK, LENGTH, None)
+        whole = made_trainer(device, QUICK, LENGTH, None)
         whole.run()
         path = Path(folder) / "checkpoint.pt"
-        stopped = _trainer(device, QUICK, LENGTH, path)
+        stopped = made_trainer(device, QUICK, LENGTH, path)
         stopped.after_step = _stop
         with suppress(Stopped):
             stopped.run()
-        resumed = _trainer(device, QUICK, LENGTH, path)
+        resumed = made_trainer(device, QUICK, LENGTH, path)
         resumed.run()
     same = all(torch.equal(a, b) for a, b in zip(whole.parameters, resumed.parameters, strict=True))
     return Row("stopped and resumed equals uninterrupted", "equal" if same else "different", "bit for bit", same)
@@ -129,7 +140,7 @@ def check_resume(device: torch.device) -> Row:
 
 def check_paper_step(device: torch.device, sizes: Sizes = PAPER, length: int = 200, physical_batch: int = 64) -> Row:
     """One private step at the paper's size: seconds, peak memory, and that all weights stay finite."""
-    trainer = _trainer(device, sizes, length, None, steps=2, records=256, physical_batch=physical_batch)
+    trainer = made_trainer(device, sizes, length, None, steps=2, records=256, physical_batch=physical_batch)
     seconds: list[float] = [time.monotonic()]
 
     def note(step: int) -> None:
@@ -154,40 +165,10 @@ def _stop(step: int) -> None:
         raise Stopped
 
 
-def _model(sizes: Sizes) -> UNet:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return UNet(sizes)
-
-
-def _normal(*shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
-
-
-def _trainer(
-    device: torch.device,
-    sizes: Sizes,
-    length: int,
-    path: Path | None,
-    *,
-    steps: int = STEPS,
-    records: int = 64,
-    physical_batch: int = 8,
-) -> Trainer:
-    settings = TrainSettings(
-        "private", steps, 0.5, noise_multiplier=1.0, physical_batch=physical_batch, checkpoint_every_s=0.0
-    )
-    objective = Denoising(alphas_bar("linear", 100), (COORDINATES, length), draws=DRAWS)
-    data = _normal(records, COORDINATES, length).clamp(-1, 1)
-    return Trainer(
-        _model(sizes), objective, data, settings, seed=0, identity="gpu-check", device=device, checkpoint=path
-    )
-
-
 def _clipped(device: torch.device, *, bf16: bool = False) -> Tensor:
     """The clipped sum of the per-record gradients of the quick network, as one CPU vector."""
     objective = Denoising(alphas_bar("linear", 100), (COORDINATES, LENGTH), draws=DRAWS)
-    return _summed(_model(QUICK), objective, device, bf16=bf16)
+    return _summed(made_model(QUICK), objective, device, bf16=bf16)
 
 
 def _conditional_clipped(device: torch.device) -> Tensor:
@@ -199,7 +180,7 @@ def _conditional_clipped(device: torch.device) -> Tensor:
         net = condition_net(asked, private, length=LENGTH, size=QUICK.embedding)
     inputs = ConditionInputs(asked, private, length=LENGTH, half_box=1.0, net=net)
     objective = Denoising(alphas_bar("linear", 100), (COORDINATES, LENGTH), draws=DRAWS, condition=inputs)
-    return _summed(conditioned(_model(QUICK), net), objective, device)
+    return _summed(conditioned(made_model(QUICK), net), objective, device)
 
 
 def _summed(model: nn.Module, objective: Denoising, device: torch.device, *, bf16: bool = False) -> Tensor:
@@ -207,13 +188,13 @@ def _summed(model: nn.Module, objective: Denoising, device: torch.device, *, bf1
     drawn = {k: v.to(device) for k, v in objective.draw(RECORDS, torch.Generator().manual_seed(2)).items()}
     network = RecordGradients(model, draws=DRAWS)
     with torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16):
-        losses = objective.losses(network, _normal(RECORDS, COORDINATES, LENGTH).to(device), drawn)
+        losses = objective.losses(network, normal(RECORDS, COORDINATES, LENGTH).to(device), drawn)
     network.backward(losses)
     total, _ = clipped_sum(list(model.parameters()), 0.1)
     return torch.cat([g.flatten() for g in total]).cpu()
 
 
-def _critic_clipped(device: torch.device) -> Tensor:
+def _critic_clipped(device: torch.device, *, bf16: bool = False) -> Tensor:
     """The clipped sum of the per-record gradients of a quick critic with penalty, as one CPU vector."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -221,19 +202,21 @@ def _critic_clipped(device: torch.device) -> Tensor:
     objective = CriticLoss(generator, 8, pool=RECORDS, seed=0, lipschitz="penalty", penalty_weight=10.0)
     objective.begin_step(0)
     drawn = {k: v.to(device) for k, v in objective.draw(RECORDS, torch.Generator().manual_seed(2)).items()}
-    inputs = {"record": _normal(RECORDS, COORDINATES, LENGTH).to(device), **drawn}
+    inputs = {"record": normal(RECORDS, COORDINATES, LENGTH).to(device), **drawn}
     engine = make_engine(critic, draws=1, second_order=True, max_grad_norm=0.1)
-    _, total, _ = engine.summed(of_records(objective), inputs, torch.ones(RECORDS, device=device))
+    losses = of_records(objective)
+
+    def cast(network: nn.Module, given: dict[str, Tensor]) -> Tensor:
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16):
+            return losses(network, given)
+
+    _, total, _ = engine.summed(cast, inputs, torch.ones(RECORDS, device=device))
     return torch.cat([g.flatten() for g in total]).cpu()
 
 
 def _sampled(device: torch.device) -> Tensor:
-    model = _model(QUICK).to(device).eval()
-    return ddim(model, _normal(8, COORDINATES, LENGTH).to(device), alphas_bar("linear", 100), steps=10).cpu()
-
-
-def _relative(found: Tensor, expected: Tensor) -> float:
-    return float((found - expected).norm() / expected.norm())
+    model = made_model(QUICK).to(device).eval()
+    return ddim(model, normal(8, COORDINATES, LENGTH).to(device), alphas_bar("linear", 100), steps=10).cpu()
 
 
 if __name__ == "__main__":

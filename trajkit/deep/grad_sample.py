@@ -124,11 +124,12 @@ def clipped_sum(parameters: list[nn.Parameter], max_grad_norm: float) -> tuple[l
 
 
 def clip(samples: list[Tensor], max_grad_norm: float) -> tuple[list[Tensor], Tensor]:
-    """The same for per-record gradients [records, *shape] held in a list, one entry a parameter."""
+    """The same for per-record gradients [records, *shape] held in a list, one entry a parameter; never in less than their own precision."""
     flat = [_parts(s) for s in samples]
-    norms = torch.cat([torch.linalg.vector_norm(f, dim=2) for f in flat]).norm(dim=0)
-    scale = (max_grad_norm / norms.clamp(min=1e-12)).clamp(max=1.0)
-    sums = [torch.matmul(scale, f) for f in flat]
+    with torch.autocast("cuda" if flat[0].is_cuda else "cpu", enabled=False):
+        norms = torch.cat([torch.linalg.vector_norm(f, dim=2) for f in flat]).norm(dim=0)
+        scale = (max_grad_norm / norms.clamp(min=1e-12)).clamp(max=1.0)
+        sums = [torch.matmul(scale, f) for f in flat]
     return [_shaped(total, s) for total, s in zip(sums, samples, strict=True)], norms
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from trajkit.deep.batches import RECORDS_ON
 from trajkit.errors import ParameterError, PrivacyAccountingError
 
 REGIMES = ("plain", "clipped", "private")
@@ -15,7 +16,8 @@ class TrainSettings:
     """``sample_rate`` is q, the probability with which each record enters a step; ``steps`` are updates, empty ones included.
 
     ``physical_batch`` records are in memory at once (None: the fastest here is found first); it changes neither the draws nor
-    the accounting, and the sums only in their last digits.
+    the accounting, and the sums only in their last digits. ``bf16``: forward and backward passes in bfloat16; ``compile``: the network
+    through `torch.compile`; ``records_on``: where the records stay, see `trajkit.deep.batches.placed`.
     """
 
     regime: str
@@ -33,6 +35,8 @@ class TrainSettings:
     noise_source: str = "seeded"
     checkpoint_every_s: float = 30.0
     bf16: bool = False
+    compile: bool = False
+    records_on: str = "auto"
 
     def __post_init__(self) -> None:
         if self.regime not in REGIMES:
@@ -45,6 +49,8 @@ class TrainSettings:
             raise ParameterError(
                 f"sample_rate {self.sample_rate} must lie in (0, 1], steps {self.steps} and physical_batch {self.physical_batch} be at least 1"
             )
+        if self.records_on not in RECORDS_ON:
+            raise ParameterError(f"records_on {self.records_on!r} is unknown: use one of {', '.join(RECORDS_ON)}")
         if self.decay not in DECAYS:
             raise ParameterError(f"decay {self.decay!r} is unknown: use one of {', '.join(DECAYS)}")
         if self.regime != "plain" and not self.max_grad_norm > 0:

@@ -11,27 +11,26 @@ import math
 import secrets
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import torch
-from opacus.grad_sample import GradSampleModule
 from torch import Tensor, nn
 
 from trajkit.deep.autotune import fastest_physical_batch
+from trajkit.deep.batches import padded, placed, poisson_sample, taken
 from trajkit.deep.checkpoint import load_checkpoint, save_checkpoint
-from trajkit.deep.engines import make_engine, of_records, trainable
+from trajkit.deep.engines import adamw, check_single_device, make_engine, of_records, trainable
 from trajkit.deep.memory import keep_freed_memory
 from trajkit.deep.objective import Companion, Objective
 from trajkit.deep.progress import Progress
 from trajkit.deep.stop import stop_requests
 from trajkit.deep.train_settings import TrainRecord, TrainSettings, Window
-from trajkit.errors import CheckpointError, ParameterError, PrivacyAccountingError, RunFailedError, StoppedError
+from trajkit.errors import CheckpointError, PrivacyAccountingError, RunFailedError, StoppedError
 from trajkit.seeds import child_seed
 
 LOG_POINTS = 200
-ROWS = 16  # physical batches are filled up to a multiple of this
 
 
 class Trainer:
@@ -54,10 +53,10 @@ class Trainer:
         checkpoint: Path | None = None,
         companion: Companion | None = None,
     ) -> None:
-        _single_device(model)
+        check_single_device(model)
         self.device = torch.device(device)
         self.settings, self.objective, self.identity, self.checkpoint = settings, objective, identity, checkpoint
-        self.records = records.to(self.device)
+        self.records = placed(records, self.device, settings.records_on)
         self.model = model.to(self.device).train()
         self.companion = companion
         self.engine = make_engine(
@@ -65,14 +64,14 @@ class Trainer:
             draws=objective.draws,
             second_order=objective.second_order,
             max_grad_norm=None if settings.regime == "plain" else settings.max_grad_norm,
+            compiled=settings.compile,
         )
         self.parameters = trainable(self.model)
-        self.optimizer = torch.optim.AdamW(
+        self.optimizer = adamw(
             self.parameters,
-            lr=settings.learning_rate,
+            learning_rate=settings.learning_rate,
             betas=settings.betas,
             weight_decay=settings.weight_decay,
-            fused=True,
         )
         self.ema = [p.detach().clone() for p in self.parameters]
         self.physical_batch = settings.physical_batch
@@ -106,7 +105,7 @@ class Trainer:
             keep_freed_memory()
         if self.physical_batch is None:
             self.objective.begin_step(self.step)
-            self.physical_batch = fastest_physical_batch(self.engine, self.objective, self.records)
+            self.physical_batch = fastest_physical_batch(self.engine, self.objective, self.records, self._losses)
         saved = time.monotonic()
         exact = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True)
         with exact, stop_requests() as stop, Progress(self.settings.steps, done=self.step, show=progress) as bar:
@@ -162,7 +161,7 @@ class Trainer:
         for start in range(0, len(index), size):
             n = min(size, len(index) - start)
             rows, counts = padded(start, n)
-            inputs = {"record": self.records[index[rows].to(self.device)]}
+            inputs = {"record": taken(self.records, index[rows], self.device)}
             inputs |= {k: v[rows].to(self.device) for k, v in drawn.items()}
             losses, gradients, norm = self.engine.summed(self._losses, inputs, counts.to(self.device))
             loss += float(losses.sum())
@@ -171,11 +170,11 @@ class Trainer:
         return total, loss / max(len(index), 1), torch.cat(norms) if norms else torch.zeros(0)
 
     def _losses(self, network: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
-        with self._precision():
+        with self.precision():
             return of_records(self.objective)(network, inputs)
 
     def _free_losses(self, network: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
-        with self._precision():
+        with self.precision():
             return self.objective.free_losses(network, inputs)
 
     def _free_gradient(self) -> tuple[list[Tensor] | None, float]:
@@ -189,9 +188,9 @@ class Trainer:
         )
         return list(torch._foreach_mul(gradients, self.expected_batch / rows)), float(losses.mean())
 
-    def _precision(self) -> AbstractContextManager[Any]:
-        mixed = self.settings.bf16 and self.device.type == "cuda"
-        return torch.autocast("cuda", dtype=torch.bfloat16) if mixed else nullcontext()
+    def precision(self) -> AbstractContextManager[Any]:
+        """The arithmetic of forward and backward passes. What is clipped, summed and noised is in single precision either way."""
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.settings.bf16)
 
     def _apply(self, total: list[Tensor], free: list[Tensor] | None = None) -> None:
         """Add the noise, then what needs none, divide by the expected batch, update the weights and their average."""
@@ -288,21 +287,6 @@ class Trainer:
             self.record = TrainRecord(**values)
 
 
-def poisson_sample(n: int, rate: float, generator: torch.Generator) -> Tensor:
-    """Return the sorted indices of the records drawn: each of ``n`` independently with probability ``rate`` (to 2^-53)."""
-    return torch.nonzero(torch.rand(n, generator=generator, dtype=torch.float64) < rate).flatten()
-
-
-def padded(start: int, n: int) -> tuple[Tensor, Tensor]:
-    """Return row numbers start … start + n - 1, filled up with the last to a multiple of `ROWS`, and 1 or 0: whether a row counts.
-
-    A filled-up row has loss 0 and so gradient 0. Poisson batches differ in size at every step, and convolutions prepare
-    themselves anew for each size they have not seen: few sizes make a step twice as fast on a CPU.
-    """
-    rows = torch.arange(-(-n // ROWS) * ROWS)
-    return start + rows.clamp(max=n - 1), (rows < n).float()
-
-
 def schedule(step: int, settings: TrainSettings) -> float:
     """Factor on the learning rate: a linear rise over the first ``warmup_steps``, then constant or half a cosine to zero."""
     rise = settings.warmup_steps
@@ -326,15 +310,3 @@ def _generators(settings: TrainSettings, seed: int, device: torch.device) -> dic
         name: torch.Generator(device=device if name == "noise" else "cpu").manual_seed(value)
         for name, value in seeds.items()
     }
-
-
-def _single_device(model: nn.Module) -> None:
-    wrapped = type(model).__name__ in ("DataParallel", "DistributedDataParallel", "FullyShardedDataParallel")
-    devices = {p.device for p in model.parameters()}
-    distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
-    processes = torch.distributed.get_world_size() if distributed else 1
-    if wrapped or isinstance(model, GradSampleModule) or len(devices) > 1 or processes > 1:
-        raise ParameterError(
-            f"{type(model).__name__} on {len(devices)} device(s) in {processes} processes: each copy of a wrapped or spread model "
-            "would draw its own batch and add its own noise, which the accounting does not cover; pass the bare module, on one device"
-        )

@@ -26,6 +26,7 @@ RNG_ASSUMPTION = {
     RNG_SEEDED: "the noise can be recomputed by whoever knows the seed, and runs with one seed share it: no two of them may be released",
     RNG_OS: "sampling and noise come from a pseudo-random generator (not cryptographic) keyed with 63 bits of operating-system entropy",
 }
+BFLOAT16 = "gradients of a record were computed in bfloat16; they were clipped, summed and noised in single precision, which bounds them whatever their rounding"
 PLAIN = "trained without differential privacy: gradients are neither clipped nor noised"
 CLIPPED = "gradients are clipped but no noise is added: clipping alone promises nothing"
 

@@ -26,7 +26,7 @@ from trajkit.privacy.guarantee import RNG_OS, RNG_SEEDED, Guarantee
 from trajkit.trajectories import Trajectories
 
 SAFE_DETAILS = ("rounds", "trips_per_user", "max_grad_norm", "sampling", "l2_sensitivity")
-MACHINE = ("device", "bf16", "physical_batch", "checkpoint_every_s", "condition")
+MACHINE = ("device", "bf16", "physical_batch", "checkpoint_every_s", "compile", "records_on", "condition")
 WITHHELD = (
     "figures from which the number of records follows (sampling rate, noise multiplier, the last digits of epsilon) are kept back, and epsilon "
     "is the one asked for, at least what the accountant found"

@@ -14,16 +14,32 @@ from trajkit.errors import MissingDataError, RunFailedError
 from trajkit.study.engine import check_executor, command_for, environment
 from trajkit.study.estimates import estimate
 from trajkit.study.folders import OUTPUTS
+from trajkit.study.machines import EFFICIENCY
 from trajkit.study.workflow import LAST_SWEEP, Study, plan_study, run_study, work_of
 
 
-def print_plan(question: str, *, profile: str, dataset: str, data: str | None, seeds: int | None) -> int:
-    """Print what ``question`` would submit and build its graph of jobs without running one; return an exit code (0: it is valid)."""
+def print_plan(
+    question: str,
+    *,
+    profile: str,
+    dataset: str,
+    data: str | None,
+    seeds: int | None,
+    device: str | None = None,
+    efficiency: float = EFFICIENCY,
+) -> int:
+    """Print what ``question`` would submit and build its graph of jobs without running one; return an exit code (0: it is valid).
+
+    ``device``, ``efficiency``: for what the estimates are made, see `trajkit.study.estimates`.
+    """
     study = plan_study(question, profile=profile, dataset=dataset, data=data, seeds=seeds)
-    table = plan_table(study)
-    shown = table.groupby(["what", "gpus", "mem MB", "hours a job", "by"], sort=False)["jobs"].sum().reset_index()
+    table = plan_table(study, device=device, efficiency=efficiency)
+    alike = [c for c in table.columns if c not in ("jobs", "concern")]
+    shown = table.groupby(alike, sort=False, dropna=False)["jobs"].sum().reset_index()
     print(f"{study.question}, profile {study.profile}, {dataset}: what is missing")
-    print(shown.to_string(index=False) if len(shown) else "nothing")
+    print(shown.round({"hours a job": 2}).to_string(index=False, na_rep="-") if len(shown) else "nothing")
+    for what, concern in table[table["concern"] != ""].groupby("what", sort=False)["concern"].first().items():
+        print(f"WARNING: {what}: {concern}")
     hours, n = table["hours a job"] * table["jobs"], int(table["jobs"].sum())
     print(
         f"{n} jobs, {float((hours * table['gpus']).sum()):,.0f} GPU hours, {float(hours[table['gpus'] == 0].sum()):,.0f} hours without GPU, "
@@ -39,17 +55,16 @@ def print_plan(question: str, *, profile: str, dataset: str, data: str | None, s
     return 0
 
 
-def plan_table(study: Study) -> pd.DataFrame:
-    """One row a cell or audit with missing jobs: their number and what one of them asks for."""
+def plan_table(study: Study, *, device: str | None = None, efficiency: float = EFFICIENCY) -> pd.DataFrame:
+    """One row a missing job: what it asks for, what it will take, and what speaks against its ending ("" for nothing)."""
     missing, rows = set(study.missing()) | set(study.missing_audits()), []
     jobs = {rid: (p.cell, p) for rid, p in study.runs} | {aid: (f"audit {p.name}", p) for aid, p in study.audits}
     for one in (one for one in jobs if one in missing):
         name, planned = jobs[one]
-        e = estimate(planned)
-        rows.append(
-            {"what": name, "jobs": 1, "gpus": e.gpus, "mem MB": e.mem_mb, "hours a job": e.hours, "by": e.basis}
-        )
-    return pd.DataFrame(rows, columns=["what", "jobs", "gpus", "mem MB", "hours a job", "by"])
+        e = estimate(planned, device=device, efficiency=efficiency)
+        rows.append((name, 1, e.gpus, e.mem_mb, e.device_mb, e.hours, e.basis, "; ".join(e.concerns)))
+    columns = ["what", "jobs", "gpus", "mem MB", "device MB", "hours a job", "by", "concern"]
+    return pd.DataFrame(rows, columns=columns).astype({"device MB": "Int64"})
 
 
 def resume(*, cancel: bool) -> int:
